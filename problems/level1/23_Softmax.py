@@ -1,0 +1,21 @@
+"""Normalises each row of a (batch_size, dim) matrix with the softmax function."""
+import torch
+import torch.nn as nn
+
+batch_size = 4096
+dim = 393216
+
+SIZES = {"small": {"batch_size": 16, "dim": 98304}}
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, dim=1)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, dim)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,172 @@
+"""Builds the extensions of a Python candidate, inside the compile sandbox.
+
+    python -I <folder>/kernelbench_worker/prebuild.py --source FILE --out DIR [--problem FILE]
+
+Executes the candidate with torch.utils.cpp_extension.load and load_inline building under DIR/<n>/.
+What is built only when ModelNew is constructed, or first called, is built too if --problem says
+with which arguments (the call: only where the problem has a smaller size). Writes, atomically,
+DIR/extensions.json:
+
+    {"status": "ok" | "compile_error" | "load_error", "text": "...",
+     "extensions": [{"name": N, "file": path relative to DIR}]}       the names are unique
+
+and exits with 0 in each of these cases; anything else is the machine's fault. With the status "ok",
+`text` has what failed to build and the candidate did without. Writes to DIR alone. MAX_JOBS in the
+environment limits the compilers that run at once.
+"""
+import argparse
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+TEXT_HEAD_BYTES, TEXT_TAIL_BYTES = 48 * 1024, 15 * 1024
+
+
+class BuildError(Exception):
+    """An extension could not be built; the text has the compiler's words."""
+
+
+class Builder:
+    """Builds each extension with torch's own functions, in a folder of its own."""
+
+    def __init__(self, out):
+        self._out = out
+        self._folders = 0
+        self.built = []     # as in extensions.json
+        self.failures = []  # texts
+
+    def get(self, real, arguments):
+        """Builds and loads one extension. Raises BuildError."""
+        try:
+            return self._build(real, arguments)
+        except Exception as exception:
+            text = f'building the extension "{arguments["name"]}" failed: {exception}'
+            self.failures.append(text)
+            raise BuildError(text) from exception
+
+    def _build(self, real, arguments):
+        from torch.utils import cpp_extension
+
+        name = arguments["name"]
+        if arguments.get("is_standalone"):
+            raise ValueError("is_standalone=True makes a program; a candidate needs a module")
+        if _wants_cuda(arguments) and not _has_nvcc(cpp_extension):
+            raise OSError("it has CUDA sources, and this machine has no CUDA compiler (nvcc)")
+        folder = os.path.join(self._out, str(self._folders))
+        self._folders += 1
+        os.makedirs(folder)
+        arguments = {**arguments, "build_directory": folder, "verbose": False}
+        arguments.pop("use_pch", None)  # it writes into torch's own folder
+        result = real(**arguments)
+        self.built.append({"name": name, "file": os.path.join(os.path.basename(folder), f"{name}.so")})
+        return result
+
+
+def _wants_cuda(arguments):
+    if arguments.get("with_cuda") is not None:
+        return arguments["with_cuda"]
+    sources = arguments.get("sources") or []
+    sources = [sources] if isinstance(sources, str) else sources
+    return bool(arguments.get("cuda_sources")) or any(os.fspath(s).endswith((".cu", ".cuh")) for s in sources)
+
+
+def _has_nvcc(cpp_extension):
+    home = cpp_extension.CUDA_HOME
+    return bool(home and os.path.exists(os.path.join(home, "bin", "nvcc")) or shutil.which("nvcc"))
+
+
+def prebuild(source, path, out, problem_path):
+    """Builds, and returns the contents of extensions.json."""
+    import torch
+
+    from kernelbench_worker import extensions
+    from kernelbench_worker.errors import users_traceback
+    from kernelbench_worker.problem import execute
+
+    builder = Builder(out)
+    extensions.install(builder)
+    status, text = "ok", ""
+    try:
+        with torch.no_grad():
+            module = execute(source, "kernelbench_candidate", path)
+    except BaseException as exception:
+        failure = _build_error_in(exception)
+        status = "compile_error" if failure else "load_error"
+        text = str(failure) if failure else users_traceback(exception)
+    else:
+        if not builder.built and not builder.failures and extensions.mentioned_in(source) and problem_path:
+            failure = _use(module, builder, problem_path)
+            if failure:
+                status, text = "compile_error", str(failure)
+    return {"status": status, "text": _bounded(text or "\n".join(builder.failures)), "extensions": builder.built}
+
+
+def _use(module, builder, problem_path):
+    """Constructs ModelNew, then calls it, until something is built. Returns a BuildError or None."""
+    import torch
+
+    from kernelbench_worker.device import open_device
+    from kernelbench_worker.problem import PUBLIC_SIZE, Problem
+
+    with open(problem_path, encoding="utf-8") as file:
+        request = {"source": file.read(), "path": problem_path, "size": PUBLIC_SIZE, "set": {},
+                   "precision": "fp32", "weight_seed": 0}
+    try:
+        device = open_device("cpu")
+        problem = Problem(request, device)
+        small = next(iter(problem.sizes), None)
+        if small:
+            problem = Problem({**request, "size": small}, device)
+        model = problem.construct(module.ModelNew, problem.init_inputs())
+        if small and not builder.built:
+            with torch.no_grad():
+                model(*problem.draw_inputs(0))
+    except BaseException as exception:
+        return _build_error_in(exception)  # any other failure is the worker's to report
+    return None
+
+
+def _build_error_in(exception):
+    """Returns the BuildError that `exception` is, or was caused by; None if none."""
+    while exception is not None and not isinstance(exception, BuildError):
+        exception = exception.__cause__ or exception.__context__
+    return exception
+
+
+def _bounded(text):
+    """Keeps the start, where a compiler's first error is, and the end."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > TEXT_HEAD_BYTES + TEXT_TAIL_BYTES:
+        data = data[:TEXT_HEAD_BYTES] + b"\n[...]\n" + data[-TEXT_TAIL_BYTES:]
+    return data.decode("utf-8", "ignore")
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="prebuild", description="Builds the extensions of a Python candidate.")
+    parser.add_argument("--source", required=True, help="the candidate's file")
+    parser.add_argument("--out", required=True, help="the folder to build in")
+    parser.add_argument("--problem", help="the problem's file")
+    options = parser.parse_args(argv)
+    out = os.path.abspath(options.out)
+    os.makedirs(out, exist_ok=True)
+    os.environ["HOME"] = out
+    os.environ["TORCH_EXTENSIONS_DIR"] = os.path.join(out, "torch_extensions")
+    # pip puts ninja beside the interpreter.
+    path = os.environ.get("PATH") or os.defpath
+    os.environ["PATH"] = os.path.dirname(os.path.abspath(sys.executable)) + os.pathsep + path
+
+    with open(options.source, encoding="utf-8") as file:
+        source = file.read()
+    result = prebuild(source, options.source, out, options.problem)
+    temporary = os.path.join(out, "extensions.json.new")
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(result, file)
+    os.replace(temporary, os.path.join(out, "extensions.json"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

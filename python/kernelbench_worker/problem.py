@@ -1,0 +1,191 @@
+"""A problem file, executed: KernelBench's `Model`, `get_inputs()` and `get_init_inputs()`.
+
+Seeds follow KernelBench: torch is seeded with the weight seed before `get_init_inputs()` and again
+before the model is constructed, and with a seed of its own before `get_inputs()`. Models keep the
+mode that the file puts them in.
+"""
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import math
+import random
+import sys
+import types
+
+import torch
+
+from .dtypes import PRECISIONS
+from .errors import WorkerError, blame_problem
+
+PUBLIC_SIZE = "public"
+
+
+def execute(source, name, path):
+    """Executes `source` as the module `name`, registered in sys.modules, and returns it.
+
+    Tracebacks, `inspect` and JIT compilers find the source text under `path`; nothing is read there.
+    """
+    # Without a modification time, linecache never compares the entry with a file.
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    spec = importlib.machinery.ModuleSpec(name, _TextLoader(source, path), origin=path)
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+class _TextLoader(importlib.abc.InspectLoader):
+    def __init__(self, source, path):
+        self._source, self._path = source, path
+
+    def get_source(self, fullname):
+        return self._source
+
+    def get_code(self, fullname):
+        return compile(self._source, self._path, "exec", dont_inherit=True)
+
+
+class Problem:
+    """One problem file at one size and precision. Every failure is a `problem` error."""
+
+    def __init__(self, request, device, *, source="source", path="path"):
+        """Executes the file; `request` is a load request, `source` and `path` name its fields."""
+        self.path = request[path]
+        self.device = device
+        self.weight_seed = int(request["weight_seed"])
+        precision = request["precision"]
+        if precision not in PRECISIONS:
+            raise WorkerError("protocol", f'unknown precision "{precision}"')
+        self.dtype = PRECISIONS[precision]
+        with blame_problem(self.path, "the file"):
+            self.module = execute(request[source], "kernelbench_problem", self.path)
+        self.sizes = self._read_sizes()
+        self._apply(self._size(request["size"]), request["set"])
+
+    # ---- what the file gives ----------------------------------------------------------------------
+
+    def construct(self, make_model, init_inputs):
+        """Constructs `make_model` (Model or ModelNew) under the weight seed, placed and cast."""
+        self.seed_all(self.weight_seed)
+        with torch.no_grad():
+            if isinstance(init_inputs, dict):
+                model = make_model(**init_inputs)
+            else:
+                model = make_model(*init_inputs)
+            if isinstance(model, torch.nn.Module):
+                model.to(device=self.device.torch_device, dtype=self.dtype)
+        return model
+
+    def model(self):
+        """Constructs a fresh reference model."""
+        init_inputs = self.init_inputs()
+        make_model = self._function("Model", "a class Model")
+        with blame_problem(self.path, "constructing Model"):
+            model = self.construct(make_model, init_inputs)
+        if not isinstance(model, torch.nn.Module):
+            raise self._error("Model is not a torch.nn.Module")
+        return model
+
+    def init_inputs(self):
+        """Returns the constructor's arguments: a list, or a dict of keyword arguments."""
+        if not hasattr(self.module, "get_init_inputs"):
+            return []
+        self.seed_all(self.weight_seed)
+        with blame_problem(self.path, "get_init_inputs()"), torch.no_grad():
+            values = self.module.get_init_inputs()
+            if isinstance(values, dict):
+                return {name: self._place(value) for name, value in values.items()}
+            if isinstance(values, (list, tuple)):
+                return [self._place(value) for value in values]
+        raise self._error(f"get_init_inputs() returned a {type(values).__name__}, "
+                          "not a list of arguments or a dict of keyword arguments")
+
+    def draw_inputs(self, seed):
+        """Returns `get_inputs()` under `seed`, placed and cast."""
+        get_inputs = self._function("get_inputs", "a function get_inputs()")
+        self.seed_all(seed)
+        with blame_problem(self.path, "get_inputs()"), torch.no_grad():
+            values = get_inputs()
+            if isinstance(values, (list, tuple)):
+                return [self._place(value) for value in values]
+        raise self._error(f"get_inputs() returned a {type(values).__name__}, not a list or tuple")
+
+    def call(self, model, inputs):
+        """Calls the model, under no_grad."""
+        with blame_problem(self.path, "Model.forward"), torch.no_grad():
+            return model(*inputs)
+
+    def check_value(self, value, what):
+        """Raises unless `value` is a plain value that JSON can carry."""
+        if value is None or isinstance(value, (bool, str)):
+            return
+        if isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise self._error(f"{what} is an integer of more than 64 bits")
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                raise self._error(f"{what} is {value}; a number has to be finite")
+        else:
+            raise self._error(f"{what} is a {type(value).__name__}; "
+                              "an input is a tensor, None, bool, int, float or str")
+
+    def seed_all(self, seed):
+        """Seeds torch, and the generators that a file may use beside it."""
+        self.device.seed(seed)
+        random.seed(seed)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            numpy.random.seed(seed % 2**32)
+
+    def _place(self, value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        value = value.detach()
+        dtype = self.dtype if self.dtype and value.is_floating_point() else value.dtype
+        return value.to(device=self.device.torch_device, dtype=dtype)
+
+    # ---- sizes and constants ----------------------------------------------------------------------
+
+    def _read_sizes(self):
+        sizes = getattr(self.module, "SIZES", {})
+        if not isinstance(sizes, dict) or not all(
+                isinstance(name, str) and isinstance(size, dict) for name, size in sizes.items()):
+            raise self._error("SIZES must map the name of a size to a dict of constants")
+        return sizes
+
+    def _size(self, name):
+        if name == PUBLIC_SIZE:
+            return {}
+        if name not in self.sizes:
+            known = ", ".join([PUBLIC_SIZE, *self.sizes])
+            raise self._error(f'there is no size "{name}"; the sizes are {known}')
+        return self.sizes[name]
+
+    def _apply(self, size, overrides):
+        constants = {name: value for name, value in vars(self.module).items()
+                     if not name.startswith("_") and name != "SIZES"
+                     and not callable(value) and not isinstance(value, types.ModuleType)}
+        for origin, values in (("SIZES", size), ("set", overrides)):
+            for name, value in values.items():
+                if name not in constants:
+                    known = ", ".join(constants) or "none at all"
+                    raise self._error(f'{origin} names the constant "{name}", which the file does not '
+                                      f"define; its constants are {known}")
+                if isinstance(constants[name], tuple) and isinstance(value, list):
+                    value = tuple(value)  # JSON has no tuples
+                setattr(self.module, name, value)
+
+    def _function(self, name, description):
+        function = getattr(self.module, name, None)
+        if not callable(function):
+            raise self._error(f"the file does not define {description}")
+        return function
+
+    def _error(self, text):
+        return WorkerError("problem", f"{self.path.rpartition('/')[2]}: {text}")

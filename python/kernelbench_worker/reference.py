@@ -1,0 +1,170 @@
+"""The reference worker's side: what a problem is, what its inputs are, and what is expected."""
+import torch
+
+from .errors import WorkerError, blame_problem, is_out_of_memory
+from .outputs import describe, flatten, plain, same_bits
+from .problem import Problem
+from .state import Buffers, state_tensors
+
+
+class Reference:
+    """A problem's Model, built and examined. Its own errors are `problem` errors."""
+
+    def __init__(self, request, device):
+        self._problem = Problem(request, device)
+        self._device = device
+        self.model = self._problem.model()
+        self.buffers = Buffers(self.model)
+        self._truth = None
+        self.spec = self._examine()
+
+    def _examine(self):
+        """Calls the model twice on one input, and returns the protocol's `spec`."""
+        problem, seed = self._problem, self._problem.weight_seed
+        inputs = problem.draw_inputs(seed)
+        spec = {"inputs": [self._describe_input(value, i) for i, value in enumerate(inputs)],
+                "params": self._describe_params(), "sizes": list(problem.sizes)}
+        untouched = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
+
+        self._device.seed(seed)
+        before = self._device.generator_state()
+        state = {t.untyped_storage().data_ptr() for t in (*self.model.parameters(), *self.model.buffers())}
+        first = [t.clone() if t.untyped_storage().data_ptr() in state else t
+                 for t in self._outputs(self.model, inputs)]
+        spec["uses_rng"] = not torch.equal(before, self._device.generator_state())
+        spec["mutates_inputs"] = self._mutates_inputs = not all(
+            same_bits(a, b) for a, b in zip(inputs, untouched) if isinstance(a, torch.Tensor))
+        spec["outputs"] = [describe(t, f"output {i}") for i, t in enumerate(first)]
+        if not first:
+            raise WorkerError("problem", "Model.forward returns no tensor")
+
+        self._device.seed(seed)
+        second = self._outputs(self.model, untouched)
+        spec["repeatable"] = len(first) == len(second) and all(map(same_bits, first, second))
+        self.buffers.restore()
+        return spec
+
+    def stub(self):
+        """A model of the same outputs that computes nothing: what a turn costs without the model."""
+        outputs = tuple(torch.empty(o["shape"], dtype=getattr(torch, o["dtype"])) for o in self.spec["outputs"])
+        return _Stub(outputs[0] if len(outputs) == 1 else outputs)
+
+    def export_params(self, params):
+        """Writes the state dict into `params`, the arena's tensors by name."""
+        self.buffers.restore()
+        state = state_tensors(self.model)
+        for name, target in params.items():
+            _copy(target, state[name], f"parameter {name}")
+
+    def draw_inputs(self, slots, seeds):
+        """Draws inputs under each of `seeds` and writes them into the arena's `slots`."""
+        for slot, seed in zip(slots, seeds, strict=True):
+            values = self._problem.draw_inputs(seed)
+            if len(values) != len(slot):
+                raise WorkerError("problem", f"get_inputs() returned {len(values)} values, {len(slot)} before")
+            for i, (target, value) in enumerate(zip(slot, values)):
+                if isinstance(target, torch.Tensor) and isinstance(value, torch.Tensor):
+                    _copy(target, value, f"input {i}")
+
+    def expect(self, slots, seeds, regions, truth):
+        """Writes the outputs of each of `slots` into its list of `regions`, cast to their types.
+
+        Each call has the buffers of a model just loaded, and leaves the slot's inputs as they are.
+        `truth` asks the float64 model instead; an `unsupported` error when there is none.
+        """
+        for slot, seed, region in zip(slots, seeds, regions, strict=True):
+            if truth:
+                outputs = self._call_truth(slot, seed)
+            else:
+                outputs = self._call(slot, seed)
+            if len(outputs) != len(region):
+                raise WorkerError("problem", f"Model returned {len(outputs)} outputs, {len(region)} before")
+            for i, (target, value) in enumerate(zip(region, outputs)):
+                _copy(target, value, f"output {i}")
+
+    def _call(self, slot, seed):
+        self.buffers.restore()
+        inputs = slot
+        if self._mutates_inputs:
+            inputs = [v.clone() if isinstance(v, torch.Tensor) else v for v in slot]
+        self._device.seed(seed)
+        return self._outputs(self.model, inputs)
+
+    def _call_truth(self, slot, seed):
+        default = torch.get_default_dtype()
+        try:
+            if self._truth is None:
+                model = self._float64_model()
+                self._truth = model, Buffers(model)
+            model, buffers = self._truth
+            buffers.restore()
+            # A copy even where the type is float64 already: the model may write to its inputs.
+            inputs = [_float64(v, copy=True) if isinstance(v, torch.Tensor) else v for v in slot]
+            torch.set_default_dtype(torch.float64)  # for tensors that forward makes
+            self._device.seed(seed)
+            return self._outputs(model, inputs)
+        except BaseException as exception:
+            if is_out_of_memory(exception) or getattr(exception, "kind", None) == "out_of_memory":
+                raise
+            raise WorkerError("unsupported", f"the reference does not run in float64: {exception}") from exception
+        finally:
+            torch.set_default_dtype(default)
+
+    def _float64_model(self):
+        """Builds the model anew, in float64, with the values of the one that is timed.
+
+        Anew rather than as a copy: what calls have cached in it must not come along.
+        """
+        self.buffers.restore()
+        model = self._problem.model().to(torch.float64)
+        for mine, theirs in ((model.named_parameters(), self.model.named_parameters()),
+                             (model.named_buffers(), self.model.named_buffers())):
+            values = dict(theirs)
+            for name, target in mine:
+                with torch.no_grad():
+                    target.copy_(values[name])
+        for module in model.modules():  # tensors that are neither parameters nor buffers
+            for name, value in vars(module).items():
+                if isinstance(value, torch.Tensor):
+                    setattr(module, name, _float64(value))
+        return model
+
+    def _outputs(self, model, inputs):
+        result = self._problem.call(model, inputs)
+        with blame_problem(self._problem.path, "reading the outputs"):
+            return [plain(tensor) for tensor in flatten(result)]
+
+    def _describe_input(self, value, index):
+        what = f"input {index} of get_inputs()"
+        if isinstance(value, torch.Tensor):
+            return {"kind": "tensor", **describe(value, what)}
+        self._problem.check_value(value, what)
+        return {"kind": "value", "value": value}
+
+    def _describe_params(self):
+        parameters = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
+        return [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
+                for name, value in state_tensors(self.model).items()]
+
+
+class _Stub(torch.nn.Module):
+    def __init__(self, outputs):
+        super().__init__()
+        self._outputs = outputs
+
+    def forward(self, *inputs):
+        return self._outputs
+
+
+def _float64(tensor, copy=False):
+    dtype = torch.float64 if tensor.is_floating_point() else tensor.dtype
+    return tensor.to(dtype, copy=copy)
+
+
+@torch.no_grad()
+def _copy(target, value, what):
+    """Copies with a cast; a shape that differs is an error, never broadcast."""
+    if target.shape != value.shape:
+        raise WorkerError("problem", f"{what} has the shape {list(value.shape)}, {list(target.shape)} before; "
+                          "shapes must not depend on values")
+    target.copy_(value)

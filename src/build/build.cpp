@@ -1,0 +1,465 @@
+#include "build/build.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "build/cache.h"
+#include "build/compiler.h"
+#include "build/extensions.h"
+#include "build/files.h"
+#include "build/key.h"
+#include "build/log.h"
+
+namespace kb::build {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::uint32_t kMaxProcesses = 512;
+constexpr std::uint64_t kMaxFileBytes = 512ull << 20;
+constexpr std::uint64_t kMaxLibraryBytes = 256ull << 20;
+// Of everything that one build leaves lying about; looked at twice a second.
+constexpr Usage kMaxBuild{4ull << 30, 20'000};
+constexpr milliseconds kLookInterval{500};
+constexpr std::uint64_t kMaxHeaderBytes = 16ull << 20;
+
+// Inside the sandbox.
+constexpr const char* kBuildRoot = "/build";
+constexpr const char* kIncludeRoot = "/kernelbench/include";
+
+std::string error_text(int error) {
+  return std::error_code(error, std::generic_category()).message();
+}
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::ok: return "ok";
+    case Status::compile_error: return "compile_error";
+    case Status::load_error: return "load_error";
+    case Status::timeout: return "timeout";
+  }
+  return "";
+}
+
+Status status_of(std::string_view name) {
+  for (const Status status : {Status::ok, Status::compile_error, Status::timeout}) {
+    if (name == name_of(status)) return status;
+  }
+  return Status::load_error;
+}
+
+// Adds the contents of the files in `folder` that `wanted` accepts, in order of their names.
+// Error: one sentence.
+template <class Wanted>
+std::expected<void, std::string> add_files(Key& key, const fs::path& folder, Wanted wanted) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::end(entry); entry.increment(error)) {
+    if (wanted(entry->path())) paths.push_back(entry->path());
+  }
+  if (error) {
+    return std::unexpected(fmt::format("cannot read the folder {} ({}): reinstall kernelbench",
+                                       folder.string(), error.message()));
+  }
+  std::ranges::sort(paths);
+  for (const fs::path& path : paths) {
+    auto bytes = read_file(path, kMaxHeaderBytes);
+    if (!bytes) {
+      return std::unexpected(fmt::format("cannot read {} ({}): reinstall kernelbench",
+                                         path.string(), error_text(bytes.error())));
+    }
+    key.add(path.filename().string(), *bytes);
+  }
+  return {};
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+// ---- Builder -------------------------------------------------------------------------------------
+
+struct Builder::Impl {
+  Options options;
+  sandbox::Launcher& launcher;
+  Compiler compiler;
+  Cache cache;
+
+  // One run of one command on one build folder.
+  struct Run {
+    bool timed_out = false;
+    bool too_much = false;  // it filled its folder
+    sandbox::Exit exit;
+    std::string output;
+    double ms = 0;
+
+    bool succeeded() const { return !timed_out && !too_much && exit.exited && exit.code == 0; }
+  };
+
+  // What a command needs to know of where it runs: without a sandbox there is no /build.
+  struct Place {
+    std::string root;     // the build folder
+    std::string include;  // include/
+    std::vector<std::string> prefixes() const { return {root, include}; }
+  };
+  Place place(const Workplace& workplace) const;
+  sandbox::Command command(const Workplace& workplace, const Place& place) const;
+  std::expected<Run, std::string> run(const sandbox::Command& command,
+                                      const Workplace& workplace) const;
+  std::expected<Outcome, std::string> outcome(const Workplace& workplace, const Run& run,
+                                              Status status, std::string log) const;
+
+  std::expected<std::string, std::string> cpp_key(const std::string& source) const;
+  std::expected<Outcome, std::string> compile_cpp(const std::string& source,
+                                                  Workplace& workplace) const;
+  std::expected<std::string, std::string> python_key(const std::string& source,
+                                                     const Python& python,
+                                                     const std::string& problem_source) const;
+  std::expected<Outcome, std::string> import_python(const std::string& source,
+                                                    const Python& python,
+                                                    const std::string& problem_source,
+                                                    Workplace& workplace) const;
+  std::expected<Result, std::string> get(const std::string& key, const Cache::Build& build) const;
+};
+
+Builder::Builder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Builder::Builder(Builder&&) noexcept = default;
+Builder::~Builder() = default;
+
+std::expected<Builder, std::string> Builder::create(Options options, sandbox::Launcher& launcher) {
+  auto compiler = find_compiler(options.compiler);
+  if (!compiler) return std::unexpected(std::move(compiler.error()));
+  if (!is_there(options.include_directory / "kernelbench" / "kernel.h")) {
+    return std::unexpected(fmt::format(
+        "the folder {} holds no kernelbench/kernel.h: reinstall kernelbench, or set "
+        "KERNELBENCH_HOME to its folder",
+        options.include_directory.string()));
+  }
+  auto cache = Cache::open({.directory = options.cache_directory, .max_bytes = options.max_bytes});
+  if (!cache) return std::unexpected(std::move(cache.error()));
+  return Builder(std::make_unique<Impl>(
+      Impl{std::move(options), launcher, std::move(*compiler), std::move(*cache)}));
+}
+
+std::expected<Result, std::string> Builder::build_cpp(const std::string& source) {
+  auto key = impl_->cpp_key(source);
+  if (!key) return std::unexpected(std::move(key.error()));
+  return impl_->get(*key, [&](Workplace& workplace) {
+    return impl_->compile_cpp(source, workplace);
+  });
+}
+
+std::expected<Result, std::string> Builder::build_python(const std::string& source,
+                                                         const Python& python,
+                                                         const std::string& problem_source) {
+  // Whoever builds an extension names the module that does it. (One who hides the name gets no
+  // extension built ahead, and fails when the worker, which has no compiler, imports it.)
+  if (source.find("cpp_extension") == std::string::npos &&
+      source.find("load_inline") == std::string::npos) {
+    return Result{};
+  }
+  auto key = impl_->python_key(source, python, problem_source);
+  if (!key) return std::unexpected(std::move(key.error()));
+  return impl_->get(*key, [&](Workplace& workplace) {
+    return impl_->import_python(source, python, problem_source, workplace);
+  });
+}
+
+std::expected<Result, std::string> Builder::Impl::get(const std::string& key,
+                                                      const Cache::Build& build) const {
+  auto entry = cache.get(key, build);
+  if (!entry) return std::unexpected(std::move(entry.error()));
+  Result result{.status = status_of(entry->status),
+                .artifacts = {},
+                .log = std::move(entry->log),
+                .cached = entry->cached,
+                .build_ms = entry->cached ? 0 : entry->build_ms};
+  for (const Entry::File& file : entry->files) {
+    result.artifacts.push_back({file.path.stem().string(), file.path});
+  }
+  return result;
+}
+
+// ---- running a build -----------------------------------------------------------------------------
+
+Builder::Impl::Place Builder::Impl::place(const Workplace& workplace) const {
+  if (launcher.will_sandbox()) return {kBuildRoot, kIncludeRoot};
+  return {workplace.build_folder().string(), options.include_directory.string()};
+}
+
+sandbox::Command Builder::Impl::command(const Workplace& workplace, const Place& place) const {
+  sandbox::Command command;
+  command.environment = {{"PATH", "/usr/bin:/bin"},
+                         {"HOME", place.root},
+                         {"LC_ALL", "C"},
+                         {"TMPDIR", place.root + "/tmp"}};
+  command.read_only = {{options.include_directory.string(), place.include}};
+  command.writable = {{workplace.build_folder().string(), place.root}};
+  command.working_directory = place.root;
+  command.limits.memory_bytes = options.memory_bytes;
+  command.limits.max_processes = kMaxProcesses;
+  command.limits.max_file_bytes = kMaxFileBytes;
+  return command;
+}
+
+std::expected<Builder::Impl::Run, std::string> Builder::Impl::run(
+    const sandbox::Command& command, const Workplace& workplace) const {
+  const auto start = steady_clock::now();
+  auto process = launcher.start(command);
+  if (!process) return std::unexpected(std::move(process.error()));
+  const auto deadline = start + options.time_limit;
+  Run run;
+  while (true) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    const auto exit = process->wait(std::clamp(left, milliseconds(0), kLookInterval));
+    if (exit) {
+      run.exit = *exit;
+      break;
+    }
+    run.timed_out = steady_clock::now() >= deadline;
+    const Usage usage = measure_tree(workplace.build_folder(), kMaxBuild);
+    run.too_much = usage.bytes > kMaxBuild.bytes || usage.entries > kMaxBuild.entries;
+    if (run.timed_out || run.too_much) break;
+  }
+  process->kill();  // nothing may touch the folder from here on
+  run.ms = std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
+  run.output = process->output();
+  return run;
+}
+
+// Puts together what a finished run means. `status` and `log` are for a run that ended by itself.
+std::expected<Outcome, std::string> Builder::Impl::outcome(const Workplace& workplace,
+                                                           const Run& run, Status status,
+                                                           std::string log) const {
+  bool keep = true;
+  if (run.timed_out) {
+    status = Status::timeout;
+    keep = false;
+    log = fmt::format("the build was stopped after {:.0f} s\n{}",
+                      std::chrono::duration<double>(options.time_limit).count(), run.output);
+  } else if (run.too_much) {
+    status = Status::compile_error;
+    log = fmt::format("the build was stopped: it wrote over {} GiB or {} files\n{}",
+                      kMaxBuild.bytes >> 30, kMaxBuild.entries, run.output);
+  } else if (status != Status::ok) {
+    // These may be another machine's luck: not to be remembered. (A candidate that prints the
+    // second's words gains nothing but another build.)
+    if (run.exit.out_of_memory) {
+      log = fmt::format("the build used over {} MiB of memory\n{}", options.memory_bytes >> 20, log);
+      keep = false;
+    } else if (!run.exit.exited ||
+               log.find("Killed signal terminated program") != std::string::npos) {
+      keep = false;
+    }
+  }
+  if (status != Status::ok && disk_nearly_full(workplace.build_folder())) {
+    return std::unexpected(fmt::format(
+        "the disk that holds the build cache {} is full: free some space, or use a cache folder on "
+        "another disk",
+        options.cache_directory.string()));
+  }
+  return Outcome{.status = std::string(name_of(status)),
+                 .log = clean_log(log, place(workplace).prefixes()),
+                 .build_ms = run.ms,
+                 .keep = keep};
+}
+
+namespace {
+
+// Writes the sources and makes tmp/ in a build folder. Error: one sentence.
+std::expected<void, std::string> furnish(
+    const Workplace& workplace, const std::vector<std::pair<const char*, std::string>>& sources) {
+  Io<void> written;
+  if (::mkdir((workplace.build_folder() / "tmp").c_str(), 0777) != 0) {
+    written = std::unexpected(errno);
+  }
+  for (const auto& [name, source] : sources) {
+    if (written) written = write_file(workplace.build_folder() / name, source, 0644, false);
+  }
+  if (written) return {};
+  return std::unexpected(fmt::format(
+      "cannot write to {} in the build cache ({}): free some space, or use another cache folder",
+      workplace.build_folder().string(), error_text(written.error())));
+}
+
+}  // namespace
+
+// ---- C++ -----------------------------------------------------------------------------------------
+
+std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string& source) const {
+  Key key("cpp");
+  key.add("source", source);
+  for (const std::string& flag : cpp_flags()) key.add("flag", flag);
+  key.add("compiler", compiler.identity);
+  const auto header = [](const fs::path& path) { return path.extension() == ".h"; };
+  if (auto added = add_files(key, options.include_directory / "kernelbench", header); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  for (const fs::path& folder :
+       {options.include_directory, fs::path("/usr/local/include"), fs::path("/usr/include")}) {
+    if (!is_there(folder / "dlpack")) continue;
+    if (auto added = add_files(key, folder / "dlpack", header); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+    break;
+  }
+  return key.hex();
+}
+
+std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string& source,
+                                                               Workplace& workplace) const {
+  if (auto ready = furnish(workplace, {{"kernel.cpp", source}}); !ready) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  const Place here = place(workplace);
+  sandbox::Command compile = command(workplace, here);
+  compile.argv = {compiler.path.string()};
+  compile.argv.insert(compile.argv.end(), cpp_flags().begin(), cpp_flags().end());
+  for (const std::string& argument :
+       {"-I" + here.include, std::string("kernel.cpp"), std::string("-o"), std::string("kernel.so")}) {
+    compile.argv.push_back(argument);
+  }
+  auto ran = run(compile, workplace);
+  if (!ran) return std::unexpected(std::move(ran.error()));
+  if (!ran->succeeded()) return outcome(workplace, *ran, Status::compile_error, ran->output);
+  if (auto adopted = workplace.adopt("kernel.so", "kernel.so", kMaxLibraryBytes); !adopted) {
+    if (!adopted.error().candidates_fault) return std::unexpected(adopted.error().text);
+    return outcome(workplace, *ran, Status::compile_error, adopted.error().text);
+  }
+  return outcome(workplace, *ran, Status::ok, ran->output);
+}
+
+// ---- Python --------------------------------------------------------------------------------------
+
+std::expected<std::string, std::string> Builder::Impl::python_key(
+    const std::string& source, const Python& python, const std::string& problem_source) const {
+  Key key("python");
+  key.add("source", source);
+  key.add("problem", problem_source);
+  key.add("python", python.identity);
+  key.add("compiler", compiler.identity);
+  const fs::path package = python.package_folder / "kernelbench_worker";
+  if (!is_there(package / "prebuild.py")) {
+    return std::unexpected(
+        fmt::format("{} is missing: reinstall kernelbench, or set KERNELBENCH_HOME to its folder",
+                    (package / "prebuild.py").string()));
+  }
+  const auto code = [](const fs::path& path) {
+    return path.extension() == ".py" && !path.stem().string().ends_with("_test");
+  };
+  if (auto added = add_files(key, package, code); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return key.hex();
+}
+
+std::expected<Outcome, std::string> Builder::Impl::import_python(const std::string& source,
+                                                                 const Python& python,
+                                                                 const std::string& problem_source,
+                                                                 Workplace& workplace) const {
+  if (auto ready = furnish(workplace, {{"candidate.py", source}, {"problem.py", problem_source}});
+      !ready) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  const Place here = place(workplace);
+  sandbox::Command import = command(workplace, here);
+  import.argv = {python.executable,
+                 "-I",
+                 "-B",
+                 (python.package_folder / "kernelbench_worker" / "prebuild.py").string(),
+                 "--source",
+                 here.root + "/candidate.py",
+                 "--out",
+                 here.root};
+  if (!problem_source.empty()) {
+    import.argv.insert(import.argv.end(), {"--problem", here.root + "/problem.py"});
+  }
+  const unsigned jobs =
+      options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  // ninja may be a package of the same Python.
+  import.environment[0].second =
+      fs::path(python.executable).parent_path().string() + ":/usr/bin:/bin";
+  import.environment.insert(import.environment.end(),
+                            {{"MAX_JOBS", std::to_string(jobs)},
+                             {"TORCH_EXTENSIONS_DIR", here.root + "/ext"},
+                             {"CXX", compiler.path.string()}});
+  for (const std::string& folder : python.folders) import.read_only.push_back({folder, ""});
+  import.read_only.push_back({python.package_folder.string(), ""});
+
+  auto ran = run(import, workplace);
+  if (!ran) return std::unexpected(std::move(ran.error()));
+  if (ran->timed_out || ran->too_much) return outcome(workplace, *ran, Status::load_error, "");
+
+  const auto load_error = [&](std::string_view why) {
+    return outcome(workplace, *ran, Status::load_error, fmt::format("{}\n{}", why, ran->output));
+  };
+  if (!ran->succeeded()) {
+    // Either a candidate that ended the process, or a Python that does not work. The first gets
+    // what it deserves; the second must not be remembered.
+    auto ended = load_error(fmt::format("importing the candidate ended Python with {} {}",
+                                        ran->exit.exited ? "exit code" : "signal", ran->exit.code));
+    if (ended) ended->keep = false;
+    return ended;
+  }
+  auto folder = open_folder(workplace.build_folder());
+  if (!folder) {
+    return std::unexpected(fmt::format("cannot read {} in the build cache ({}): use another one",
+                                       workplace.build_folder().string(),
+                                       error_text(folder.error())));
+  }
+  std::expected<std::string, int> json = std::unexpected(0);
+  if (auto file = open_beneath(folder->get(), "extensions.json")) {
+    json = read_file(file->get(), kMaxExtensionsBytes);
+  }
+  if (!json) return load_error("importing the candidate ended Python before its builds were listed");
+  auto extensions = parse_extensions(*json);
+  if (!extensions) {
+    return load_error(fmt::format("the candidate spoilt its build: extensions.json {}",
+                                  extensions.error()));
+  }
+  const std::string& words = extensions->text.empty() ? ran->output : extensions->text;
+  if (extensions->status != Status::ok) return outcome(workplace, *ran, extensions->status, words);
+  for (const auto& [name, file] : extensions->extensions) {
+    auto adopted = workplace.adopt(file, name + ".so", kMaxLibraryBytes);
+    if (adopted) continue;
+    if (!adopted.error().candidates_fault) return std::unexpected(adopted.error().text);
+    workplace.forget();
+    return outcome(workplace, *ran, Status::compile_error, adopted.error().text);
+  }
+  return outcome(workplace, *ran, Status::ok, words);
+}
+
+// ---- where the cache is --------------------------------------------------------------------------
+
+fs::path default_cache_directory() {
+  const auto absolute = [](const char* text) -> std::optional<fs::path> {
+    if (text == nullptr || *text != '/') return std::nullopt;
+    return fs::path(text);
+  };
+  if (auto cache = absolute(std::getenv("XDG_CACHE_HOME"))) return *cache / "kernelbench";
+  auto home = absolute(std::getenv("HOME"));
+  if (!home) {
+    if (const passwd* user = ::getpwuid(::getuid())) home = absolute(user->pw_dir);
+  }
+  return home.value_or("/") / ".cache" / "kernelbench";
+}
+
+}  // namespace kb::build

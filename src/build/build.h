@@ -1,0 +1,90 @@
+// Builds candidates in the compile sandbox, behind a content-addressed cache.
+//
+// A build never runs a candidate outside a sandbox, has no network and writes to its own folder only. Its result is a folder
+// of the cache, `<cache>/<first two hex digits>/<key>/`, that appears by one rename(2) and is never changed afterwards;
+// the key is a SHA-256 of everything that the result depends on. Any number of
+// processes may share a cache; one that is killed leaves a temporary folder that the next one sweeps (when its owner's lock is gone).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/sandbox.h"
+
+namespace kb::build {
+
+/// A shared library made from a candidate.
+struct Artifact {
+  std::string name;             ///< module name for a Python extension; "kernel" for a native candidate
+  std::filesystem::path path;   ///< inside the cache; read-only
+};
+
+enum class Status {
+  ok,
+  compile_error,  ///< the candidate's fault: `log` holds the compiler's words
+  load_error,     ///< Python only: importing the candidate failed for another reason than a build
+  timeout
+};
+
+struct Result {
+  Status status = Status::ok;
+  std::vector<Artifact> artifacts;  ///< one for native; any number (also none) for Python
+  std::string log;                  ///< bounded to 64 KiB; failures are cached with their log, time-outs are not
+  bool cached = false;
+  double build_ms = 0;              ///< 0 when cached
+};
+
+struct Options {
+  std::filesystem::path cache_directory;    ///< made if missing
+  std::filesystem::path include_directory;  ///< holds kernelbench/kernel.h: installation_root() / "include"
+  std::filesystem::path compiler;           ///< absolute; empty: the system's g++
+  std::uint64_t max_bytes = 10ull << 30;    ///< of the cache: least recently used entries are dropped, never one used within the hour
+  std::chrono::milliseconds time_limit{120'000};
+  std::uint64_t memory_bytes = 8ull << 30;
+  unsigned jobs = 0;                      ///< parallel compiler processes for one extension build; 0: one per CPU
+};
+
+/// What a Python build needs to know of the interpreter (from worker/python_environment.h).
+struct Python {
+  std::string executable;                 ///< absolute
+  std::vector<std::string> folders;       ///< to be visible read-only: prefixes, site-packages
+  std::string identity;                   ///< version strings of Python and torch, part of the key
+  std::filesystem::path package_folder;   ///< holds kernelbench_worker/
+};
+
+class Builder {
+ public:
+  /// Error: one sentence (the cache folder cannot be made, no compiler …).
+  static std::expected<Builder, std::string> create(Options options, sandbox::Launcher& launcher);
+  Builder(Builder&&) noexcept;
+  ~Builder();
+
+  /// Compiles a native C++ candidate: g++ -std=c++20 -O3 -march=native -fopenmp -fPIC -shared, include/ on the path.
+  /// Error: infrastructure (disk full, unreadable cache), one sentence. Thread-safe.
+  std::expected<Result, std::string> build_cpp(const std::string& source);
+
+  /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and load_inline building into the
+  /// cache, and collects the extension modules it built, in the order of first use. A source that mentions neither returns ok at once,
+  /// without artifacts. With `problem_source` also what is built when ModelNew is constructed or called. Thread-safe.
+  std::expected<Result, std::string> build_python(const std::string& source, const Python& python,
+                                                  const std::string& problem_source = {});
+
+ private:
+  struct Impl;
+  explicit Builder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `$XDG_CACHE_HOME/kernelbench` or `~/.cache/kernelbench`.
+std::filesystem::path default_cache_directory();
+
+/// Hex SHA-256 of `data`.
+std::string sha256_hex(std::string_view data);
+
+}  // namespace kb::build

@@ -1,0 +1,454 @@
+// The builder with the real compiler in the real sandbox. The Python cases run a stand-in for
+// prebuild.py, so that they need no PyTorch.
+#include "build/build.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "build/cache.h"
+#include "build/compiler.h"
+#include "build/files.h"
+#include "build/temporary_folder.h"
+#include "kernelbench/kernel.h"
+
+namespace kb::build {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using namespace std::chrono_literals;
+
+constexpr const char* kRelu = R"(
+#include <kernelbench/kernel.h>
+extern "C" int kb_run(const kb_call* call) {
+  const float* x = kb_input_f32(call, 0);
+  float* y = kb_output_f32(call, 0);
+  const int64_t n = kb_numel(&call->inputs[0]);
+  #pragma omp parallel for simd
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  return 0;
+}
+)";
+
+// Compiles for as long as anybody waits.
+constexpr const char* kBomb = R"(
+template <unsigned long long A, int D> struct Bomb {
+  static constexpr int value = Bomb<2 * A, D - 1>::value + Bomb<2 * A + 1, D - 1>::value;
+};
+template <unsigned long long A> struct Bomb<A, 0> { static constexpr int value = 1; };
+int value = Bomb<0, 60>::value;
+)";
+
+// The command line of every other process that works below `folder` on the host, in a sandbox or not.
+std::vector<std::string> processes_in(const fs::path& folder) {
+  const std::string word = folder.filename();
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    if (entry.path().filename() == std::to_string(::getpid())) continue;
+    const auto text = [&](const char* name) {
+      std::ifstream file(entry.path() / name, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    std::error_code error;
+    const std::string place = text("mountinfo") + fs::read_symlink(entry.path() / "cwd", error).string();
+    if (place.find(word) != std::string::npos) found.push_back(text("cmdline"));
+  }
+  return found;
+}
+
+class BuildTest : public ::testing::TestWithParam<sandbox::Mode> {
+ protected:
+  void SetUp() override {
+    include = fs::path(__FILE__).parent_path().parent_path().parent_path() / "include";
+    if (GetParam() == sandbox::Mode::require && !launcher.unavailable_reason().empty()) {
+      GTEST_SKIP() << launcher.unavailable_reason();
+    }
+  }
+  Builder create(std::chrono::milliseconds time_limit = 120s) {
+    Options options;
+    options.cache_directory = root / "cache";
+    options.include_directory = include;
+    options.time_limit = time_limit;
+    auto builder = Builder::create(options, launcher);
+    if (!builder) throw std::runtime_error(builder.error());
+    return std::move(*builder);
+  }
+  Result build(const std::string& source, std::chrono::milliseconds time_limit = 120s) {
+    Builder builder = create(time_limit);
+    auto result = builder.build_cpp(source);
+    if (!result) throw std::runtime_error(result.error());
+    EXPECT_EQ(result->log.find(root / "cache"), std::string::npos) << result->log;
+    EXPECT_TRUE(fs::is_empty(root / "cache/tmp"));
+    return *result;
+  }
+  // An interpreter whose prebuild.py is `script`; `out` and `source` are set for it.
+  Python python(const std::string& script) {
+    const fs::path package = root / "package";
+    fs::remove_all(package);
+    fs::create_directories(package / "kernelbench_worker");
+    EXPECT_TRUE(write_file(package / "kernelbench_worker/prebuild.py",
+                           "import json, os, subprocess, sys\n"
+                           "source, out = sys.argv[2], sys.argv[4]\n"
+                           "def answer(status, text, *extensions):\n"
+                           "  with open(out + '/extensions.json', 'w') as f:\n"
+                           "    json.dump({'status': status, 'text': text, 'extensions':\n"
+                           "      [{'name': n, 'file': p} for n, p in extensions]}, f)\n" +
+                               script,
+                           0644, false));
+    return {.executable = "/usr/bin/python3",
+            .folders = {"/usr/lib"},
+            .identity = "3 and no torch",
+            .package_folder = package};
+  }
+  std::expected<Result, std::string> import(const std::string& script,
+                                            const std::string& source = "load_inline",
+                                            std::chrono::milliseconds time_limit = 120s) {
+    const Python interpreter = python(script);
+    auto result = create(time_limit).build_python(source, interpreter);
+    if (result) {
+      EXPECT_EQ(result->log.find(root / "cache"), std::string::npos) << result->log;
+    }
+    return result;
+  }
+
+  TemporaryFolder root;
+  fs::path include;
+  sandbox::Launcher launcher{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, BuildTest,
+                         testing::Values(sandbox::Mode::require, sandbox::Mode::none),
+                         [](const auto& parameter) {
+                           return parameter.param == sandbox::Mode::none ? "plain" : "sandboxed";
+                         });
+
+TEST_P(BuildTest, CompilesAKernelThatComputes) {
+  const Result result = build(kRelu);
+  ASSERT_EQ(result.status, Status::ok) << result.log;
+  EXPECT_FALSE(result.cached);
+  EXPECT_GT(result.build_ms, 0);
+  EXPECT_EQ(result.log, "");
+  ASSERT_EQ(result.artifacts.size(), 1u);
+  EXPECT_EQ(result.artifacts[0].name, "kernel");
+
+  void* library = ::dlopen(result.artifacts[0].path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto run = reinterpret_cast<kb_run_fn>(::dlsym(library, "kb_run"));
+  ASSERT_NE(run, nullptr);
+  float x[3] = {-1, 0, 2};
+  float y[3] = {9, 9, 9};
+  std::int64_t shape[1] = {3};
+  std::int64_t strides[1] = {1};
+  DLTensor in{x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, strides, 0};
+  DLTensor out = in;
+  out.data = y;
+  kb_call call{};
+  call.num_inputs = call.num_outputs = 1;
+  call.inputs = &in;
+  call.outputs = &out;
+  EXPECT_EQ(run(&call), 0);
+  EXPECT_THAT(y, testing::ElementsAre(0, 0, 2));
+  // No dlclose(): it would take libgomp along, whose idle threads would go on in unmapped memory.
+
+  const Result again = build(kRelu);
+  EXPECT_TRUE(again.cached);
+  EXPECT_EQ(again.build_ms, 0);
+  EXPECT_EQ(again.artifacts[0].path, result.artifacts[0].path);
+}
+
+TEST_P(BuildTest, ACompileErrorIsKeptWithItsLog) {
+  const std::string source = "int f() {\n  return undeclared;\n}\n";
+  const Result result = build(source);
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_TRUE(result.artifacts.empty());
+  EXPECT_THAT(result.log, HasSubstr("kernel.cpp:2:10: error: 'undeclared' was not declared"));
+  EXPECT_THAT(result.log, Not(HasSubstr("\x1b")));
+  const Result again = build(source);
+  EXPECT_TRUE(again.cached);
+  EXPECT_EQ(again.status, Status::compile_error);
+  EXPECT_EQ(again.log, result.log);
+}
+
+TEST_P(BuildTest, AMissingFunctionIsACompileErrorThatNamesIt) {
+  const Result result = build("int lost(int); extern \"C\" int kb_run() { return lost(1); }\n");
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_THAT(result.log, HasSubstr("undefined reference to `lost(int)'"));
+}
+
+TEST_P(BuildTest, AnErrorInAHeaderNamesItWithoutOurFolders) {
+  const Result result = build("#define kb_data int\n#include <kernelbench/kernel.h>\n");
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_THAT(result.log, HasSubstr("\nkernelbench/kernel.h:"));
+  EXPECT_EQ(result.log.find(include), std::string::npos) << result.log;
+}
+
+TEST_P(BuildTest, ALogOfManyErrorsIsBoundedAndBeginsWithTheFirst) {
+  std::string source;
+  for (int i = 0; i < 3000; ++i) source += "int x" + std::to_string(i) + " = " + std::string(500, 'y') + ";\n";
+  const Result result = build(source);
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_LE(result.log.size(), 64u << 10);
+  EXPECT_THAT(result.log, StartsWith("kernel.cpp:1:"));
+}
+
+TEST_P(BuildTest, ACompileBombTimesOutAndLeavesNothingBehind) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result result = build(kBomb, 2s);
+  EXPECT_EQ(result.status, Status::timeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+  EXPECT_THAT(result.log, StartsWith("the build was stopped after 2 s"));
+  EXPECT_THAT(processes_in(root.path()), testing::IsEmpty());
+  EXPECT_FALSE(build(kBomb, 1s).cached);
+}
+
+TEST_P(BuildTest, AnEndlessIncludeEnds) {
+  const Result result = build("#include \"/dev/zero\"\n", 3s);
+  EXPECT_NE(result.status, Status::ok);
+  EXPECT_THAT(processes_in(root.path()), testing::IsEmpty());
+}
+
+TEST_P(BuildTest, ReadsNoSecrets) {
+  if (GetParam() == sandbox::Mode::none) GTEST_SKIP() << "nothing hides them without a sandbox";
+  ASSERT_TRUE(write_file(root / "secret.h", "int secret;\n", 0644, false));
+  const Result included = build("#include \"" + (root / "secret.h").string() + "\"\nint x = secret;\n");
+  EXPECT_EQ(included.status, Status::compile_error);
+  EXPECT_THAT(included.log, HasSubstr("No such file"));
+  for (const char* file : {"/root/.bashrc", "/etc/shadow", "/proc/1/environ"}) {
+    const Result result = build(std::string("#if __has_include(\"") + file +
+                                "\")\n#error found\n#endif\nasm(\".incbin \\\"" + file +
+                                "\\\"\");\n");
+    // /proc is the sandbox's own: what it shows is no secret.
+    if (file != std::string_view("/proc/1/environ")) {
+      EXPECT_EQ(result.status, Status::compile_error) << file;
+      EXPECT_THAT(result.log, Not(HasSubstr("found\n"))) << file;
+    }
+  }
+  // Nor does it see the cache, the project or other builds.
+  const Result cache = build("#if __has_include(\"" + (root / "cache").string() +
+                             "/locks\") || __has_include(\"" + std::string(__FILE__) +
+                             "\")\n#error found\n#endif\n");
+  EXPECT_EQ(cache.status, Status::ok) << cache.log;
+}
+
+TEST_P(BuildTest, TwoThreadsCompileOnce) {
+  Builder builder = create();
+  std::vector<Result> results(2);
+  std::vector<std::thread> threads;
+  for (Result& result : results) {
+    threads.emplace_back([&] { result = builder.build_cpp(kRelu).value(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_NE(results[0].cached, results[1].cached);
+  EXPECT_EQ(results[0].artifacts.at(0).path, results[1].artifacts.at(0).path);
+}
+
+TEST_P(BuildTest, AKilledBuilderLeavesNoProcessAndNoLock) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sandbox::Launcher own(GetParam());
+    Options options;
+    options.cache_directory = root / "cache";
+    options.include_directory = include;
+    static_cast<void>(Builder::create(options, own)->build_cpp(kBomb));
+    ::_exit(0);
+  }
+  for (int i = 0; i < 1000 && processes_in(root.path()).empty(); ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  ASSERT_FALSE(processes_in(root.path()).empty());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  if (GetParam() == sandbox::Mode::require) {
+    for (int i = 0; i < 200 && !processes_in(root.path()).empty(); ++i) {
+      std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_THAT(processes_in(root.path()), testing::IsEmpty());
+  }
+  EXPECT_EQ(build(kBomb, 1s).status, Status::timeout);  // it built: no lock stood in the way
+  EXPECT_EQ(build(kRelu).status, Status::ok);
+}
+
+TEST_P(BuildTest, TheKeyHoldsTheHeaders) {
+  const fs::path original = include;
+  include = root / "include";
+  fs::create_directories(include);
+  fs::copy(original, include, fs::copy_options::recursive);
+  EXPECT_FALSE(build(kRelu).cached);
+  EXPECT_TRUE(build(kRelu).cached);
+  EXPECT_FALSE(build(std::string(kRelu) + "\n").cached);
+  std::ofstream(include / "kernelbench/kernel.h", std::ios::app) << "/* new */\n";
+  EXPECT_FALSE(build(kRelu).cached);
+}
+
+TEST_P(BuildTest, WhatIsMissingIsAClearError) {
+  Options options;
+  options.cache_directory = root / "cache";
+  options.include_directory = root / "nowhere";
+  auto without_header = Builder::create(options, launcher);
+  ASSERT_FALSE(without_header);
+  EXPECT_THAT(without_header.error(), HasSubstr("kernel.h"));
+  options.include_directory = include;
+  options.compiler = "/nonexistent/g++";
+  EXPECT_FALSE(Builder::create(options, launcher));
+}
+
+// ---- Python --------------------------------------------------------------------------------------
+
+TEST_P(BuildTest, PythonWithoutExtensionsRunsNothing) {
+  const auto result = import("raise SystemExit(1)\n", "import torch\nclass ModelNew: pass\n");
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_EQ(result->status, Status::ok);
+  EXPECT_TRUE(result->artifacts.empty());
+}
+
+TEST_P(BuildTest, PythonBuildsAreCollected) {
+  const std::string script = R"(
+os.makedirs(os.environ['TORCH_EXTENSIONS_DIR'] + '/ops')
+os.chdir(out + '/ext/ops')
+assert open(source).read().startswith('load_inline')
+assert len(sys.argv) == 5
+assert os.environ['HOME'] == out and int(os.environ['MAX_JOBS']) >= 1
+open('ops.cpp', 'w').write('extern "C" int f() { return 7; }')
+subprocess.run([os.environ['CXX'], '-shared', '-fPIC', 'ops.cpp', '-o', 'ops.so'], check=True)
+answer('ok', 'built in ' + out + '/ext', ('fused_ops', 'ext/ops/ops.so'))
+)";
+  const auto result = import(script);
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->status, Status::ok) << result->log;
+  EXPECT_EQ(result->log, "built in ext");
+  ASSERT_EQ(result->artifacts.size(), 1u);
+  EXPECT_EQ(result->artifacts[0].name, "fused_ops");
+  EXPECT_EQ(result->artifacts[0].path.filename(), "fused_ops.so");
+  void* library = ::dlopen(result->artifacts[0].path.c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  EXPECT_EQ(reinterpret_cast<int (*)()>(::dlsym(library, "f"))(), 7);
+  ::dlclose(library);
+  EXPECT_EQ(std::distance(fs::directory_iterator(result->artifacts[0].path.parent_path()), {}), 2);
+  EXPECT_TRUE(import(script)->cached);
+  EXPECT_FALSE(import(script + "\n")->cached) << "prebuild.py is part of the key";
+  EXPECT_FALSE(import(script, "load_inline ")->cached);
+}
+
+TEST_P(BuildTest, PythonGetsTheProblem) {
+  const Python interpreter = python(
+      "answer('load_error', sys.argv[5] + open(sys.argv[6]).read())\n");
+  const auto result = create().build_python("load_inline", interpreter, "the problem");
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_EQ(result->log, "--problemthe problem");
+  EXPECT_FALSE(create().build_python("load_inline", interpreter, "another")->cached);
+}
+
+TEST_P(BuildTest, PythonFailuresAreTold) {
+  auto failed = import("answer('compile_error', 'ops.cpp:1: error: x')\n");
+  ASSERT_TRUE(failed) << failed.error();
+  EXPECT_EQ(failed->status, Status::compile_error);
+  EXPECT_EQ(failed->log, "ops.cpp:1: error: x");
+  EXPECT_TRUE(import("answer('compile_error', 'ops.cpp:1: error: x')\n")->cached);
+
+  EXPECT_EQ(import("answer('load_error', 'NameError')\n")->status, Status::load_error);
+  auto left = import("os._exit(0)\n");
+  EXPECT_EQ(left->status, Status::load_error);
+  EXPECT_THAT(left->log, HasSubstr("ended Python before"));
+  auto died = import("print('last words', flush=True); os._exit(3)\n");
+  EXPECT_EQ(died->status, Status::load_error);
+  EXPECT_THAT(died->log, HasSubstr("exit code 3"));
+  EXPECT_THAT(died->log, HasSubstr("last words"));
+  EXPECT_FALSE(import("print('last words', flush=True); os._exit(3)\n")->cached);
+  EXPECT_EQ(import("open(out + '/extensions.json', 'w').write('{')\n")->status, Status::load_error);
+  EXPECT_EQ(import("while True: pass\n", "load_inline", 1s)->status, Status::timeout);
+}
+
+TEST_P(BuildTest, PythonCannotSmuggleFilesIntoTheCache) {
+  for (const char* script :
+       {"os.symlink('/etc/passwd', out + '/x.so'); answer('ok', '', ('x', 'x.so'))\n",
+        "os.symlink('/etc', out + '/d'); answer('ok', '', ('x', 'd/passwd'))\n",
+        "os.mkfifo(out + '/x.so'); answer('ok', '', ('x', 'x.so'))\n",
+        "os.mkdir(out + '/x.so'); answer('ok', '', ('x', 'x.so'))\n",
+        "open(out + '/a.so', 'w'); answer('ok', '', ('a', 'a.so'), ('b', 'missing'))\n"}) {
+    const auto result = import(script);
+    ASSERT_TRUE(result) << result.error();
+    EXPECT_EQ(result->status, Status::compile_error) << script;
+    EXPECT_TRUE(result->artifacts.empty());
+  }
+  for (const char* script : {"answer('ok', '', ('x', '/etc/passwd'))\n",
+                             "answer('ok', '', ('x', '../../x'))\n",
+                             "answer('ok', '', ('../x', 'x.so'))\n",
+                             "os.symlink('/dev/zero', out + '/extensions.json')\n",
+                             "os.mkfifo(out + '/extensions.json')\n"}) {
+    const auto result = import(script);
+    ASSERT_TRUE(result) << result.error();
+    EXPECT_EQ(result->status, Status::load_error) << script;
+  }
+}
+
+TEST_P(BuildTest, PythonThatFillsItsFolderIsStopped) {
+  // Sparse files take no room; entries do.
+  const auto result = import(R"(
+for i in range(21000):
+  open(out + '/tmp/' + str(i), 'w').close()
+while True: pass
+)");
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_EQ(result->status, Status::compile_error);
+  EXPECT_THAT(result->log, HasSubstr("it wrote over"));
+  EXPECT_TRUE(fs::is_empty(root / "cache/tmp"));
+}
+
+TEST_P(BuildTest, PythonWritesNowhereElseAndHasNoNetwork) {
+  if (GetParam() == sandbox::Mode::none) GTEST_SKIP() << "nothing stops it without a sandbox";
+  const auto result = import(R"(
+import socket
+problems = []
+for folder in ('/usr/lib', '/etc', os.path.dirname(__file__), '/kernelbench/include', '/'):
+  try:
+    open(folder + '/kernelbench_test_file', 'w')
+    problems.append('wrote to ' + folder)
+  except OSError: pass
+try:
+  socket.create_connection(('1.1.1.1', 80), timeout=1)
+  problems.append('network')
+except OSError: pass
+if 'SECRET' in os.environ: problems.append('environment')
+answer('load_error', 'problems: ' + ', '.join(problems))
+)");
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_EQ(result->log, "problems: ");
+}
+
+TEST_P(BuildTest, AMissingPackageIsAClearError) {
+  Python interpreter = python("");
+  fs::remove_all(interpreter.package_folder);
+  const auto result = create().build_python("load_inline", interpreter);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error(), HasSubstr("prebuild.py is missing"));
+}
+
+TEST(DefaultCacheDirectory, FollowsTheEnvironment) {
+  const auto with = [](const char* cache, const char* home) {
+    ::setenv("XDG_CACHE_HOME", cache, 1);
+    ::setenv("HOME", home, 1);
+    return default_cache_directory();
+  };
+  EXPECT_EQ(with("/x", "/h"), "/x/kernelbench");
+  EXPECT_EQ(with("", "/h"), "/h/.cache/kernelbench");
+  EXPECT_EQ(with("relative", "/h"), "/h/.cache/kernelbench");  // as the XDG specification asks
+  ::unsetenv("XDG_CACHE_HOME");
+  ::unsetenv("HOME");
+  EXPECT_TRUE(default_cache_directory().is_absolute());
+}
+
+}  // namespace
+}  // namespace kb::build

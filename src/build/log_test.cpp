@@ -1,0 +1,45 @@
+#include "build/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kb::build {
+namespace {
+
+TEST(Log, RemovesThePrefixOfPathsOnly) {
+  const std::vector<std::string> prefixes{"/build", "/kernelbench/include"};
+  EXPECT_EQ(clean_log("/build/kernel.cpp:1:2: error\n", prefixes), "kernel.cpp:1:2: error\n");
+  EXPECT_EQ(clean_log("in '/build/ext/x.cpp'", prefixes), "in 'ext/x.cpp'");
+  EXPECT_EQ(clean_log("from /kernelbench/include/kernelbench/kernel.h:3", prefixes),
+            "from kernelbench/kernel.h:3");
+  EXPECT_EQ(clean_log("g++ -I/build/ext", prefixes), "g++ -Iext");
+  EXPECT_EQ(clean_log("/usr/src/build/x.h /buildings/x", prefixes), "/usr/src/build/x.h /buildings/x");
+}
+
+TEST(Log, IsPrintableUtf8) {
+  EXPECT_EQ(clean_log("\x1b[31mred\x1b[0m \r\x07x\ty\n", {}), "red x\ty\n");
+  EXPECT_EQ(clean_log("‘x’ ü \xff \xc0\x80 \xed\xa0\x80", {}),
+            "‘x’ ü \uFFFD \uFFFD\uFFFD \uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(clean_log(std::string_view("a\0b", 3), {}), "ab");
+  EXPECT_EQ(clean_log("\xe2\x80", {}), "\uFFFD\uFFFD");
+  EXPECT_EQ(clean_log("\x1b[", {}), "");
+}
+
+TEST(Log, KeepsTheFirstErrorsAndTheEnd) {
+  const std::string log = clean_log("first " + std::string(100'000, 'x') + " last", {}, 1000);
+  EXPECT_LE(log.size(), 1000u);
+  EXPECT_THAT(log, testing::StartsWith("first "));
+  EXPECT_THAT(log, testing::HasSubstr("shortened"));
+  EXPECT_THAT(log, testing::EndsWith(" last"));
+  EXPECT_EQ(clean_log(std::string(1000, 'x'), {}, 1000).size(), 1000u);
+
+  std::string umlauts;
+  for (int i = 0; i < 5000; ++i) umlauts += "ü";
+  for (std::size_t size = 900; size < 910; ++size) {  // no character is cut in two
+    EXPECT_EQ(clean_log(umlauts, {}, size).find("\uFFFD"), std::string::npos);
+    EXPECT_EQ(clean_log(clean_log(umlauts, {}, size), {}), clean_log(umlauts, {}, size));
+  }
+}
+
+}  // namespace
+}  // namespace kb::build

@@ -1,0 +1,23 @@
+// The commands. Each adds itself to the application; the returned function runs it and gives the exit code.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace kb::cli {
+
+/// A command's subcommand and what to do when it was chosen.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Command add_doctor(CLI::App& root);
+Command add_problems_list(CLI::App& problems);
+Command add_problems_show(CLI::App& problems);
+Command add_eval(CLI::App& root);
+Command add_run(CLI::App& root);
+Command add_score(CLI::App& root);
+
+}  // namespace kb::cli

@@ -1,0 +1,176 @@
+// The formulas. Element i of a tensor draws from u(i) = random_bits(key, i), 64 bits, where
+// key = random_bits(seed, number of the kind): a function of the seed, the kind and the place
+// alone.
+//
+//   scaled_up       x * 16
+//   scaled_down     x / 64
+//   sign_flipped    -x where the top bit of u(i) is set
+//   heavy_tails     x * exp(1.5 q_k), k = the top 14 bits of u(i), q_k = the (k + 1/2) / 2^14
+//   quantile
+//                   of the standard normal distribution: |q| reaches 4.0, the factors 1/410 to 410
+//   outliers        x * 100 or x * -100 (the lowest bit of u(i) chooses) where the top 12 bits of
+//   u(i)
+//                   are 0, and at one more place, u(n) scaled to [0, n)
+//   small_integers  floor(9 * (u(i) >> 32) / 2^32) - 4
+//
+// Arithmetic is float64 for float64 and float32 for the others, rounded to nearest at the end; what
+// overflows becomes infinite, and the judge drops a trial whose reference is not finite.
+#include "device/cpu/stress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "device/cpu/half.h"
+#include "device/cpu/random.h"
+
+namespace kb::cpu {
+namespace {
+
+constexpr std::size_t kBlockElements = std::size_t{64} << 10;
+constexpr int kQuantileBits = 14;
+
+/// The p-quantile of the standard normal distribution, 0 < p <= 1/2: Newton's method on erfc.
+/// From 0 the iteration descends to the root monotonically, as the distribution is convex there.
+double normal_quantile(double p) {
+  double x = 0;
+  for (int i = 0; i < 64; ++i) {
+    double excess = 0.5 * std::erfc(-x / std::numbers::sqrt2) - p;
+    double density = std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    double step = excess / density;
+    x -= step;
+    if (std::fabs(step) < 1e-14) break;
+  }
+  return x;
+}
+
+/// exp(1.5 q_k) for all k.
+std::vector<double> log_normal_factors() {
+  constexpr std::size_t kCount = std::size_t{1} << kQuantileBits;
+  std::vector<double> factors(kCount);
+  for (std::size_t k = 0; k < kCount / 2; ++k) {
+    double q = normal_quantile((static_cast<double>(k) + 0.5) / kCount);
+    factors[k] = std::exp(1.5 * q);
+    factors[kCount - 1 - k] = std::exp(-1.5 * q);
+  }
+  return factors;
+}
+
+template <class T>
+struct Arithmetic {
+  using type = float;
+  static float widen(T x) { return to_float(x); }
+  static T narrow(float x) {
+    if constexpr (std::is_same_v<T, Float16>) {
+      return to_float16(x);
+    } else {
+      return to_bfloat16(x);
+    }
+  }
+};
+template <>
+struct Arithmetic<float> {
+  using type = float;
+  static float widen(float x) { return x; }
+  static float narrow(float x) { return x; }
+};
+template <>
+struct Arithmetic<double> {
+  using type = double;
+  static double widen(double x) { return x; }
+  static double narrow(double x) { return x; }
+};
+
+/// Replaces each element of type T by transform(element, row-major index).
+template <class T, class Transform>
+void for_each_element(std::span<std::byte> data, ThreadPool& pool, const Transform& transform) {
+  std::size_t elements = data.size() / sizeof(T);
+  std::size_t blocks = (elements + kBlockElements - 1) / kBlockElements;
+  pool.parallel_for(blocks, [&](std::size_t block, unsigned) {
+    std::size_t end = std::min(elements, (block + 1) * kBlockElements);
+    for (std::size_t i = block * kBlockElements; i < end; ++i) {
+      std::byte* at = data.data() + i * sizeof(T);
+      T x;
+      std::memcpy(&x, at, sizeof x);
+      x = Arithmetic<T>::narrow(transform(Arithmetic<T>::widen(x), i));
+      std::memcpy(at, &x, sizeof x);
+    }
+  });
+}
+
+template <class T>
+void apply(Stress kind, std::span<std::byte> data, std::uint64_t key, ThreadPool& pool) {
+  using A = typename Arithmetic<T>::type;
+  switch (kind) {
+    case Stress::scaled_up:
+      return for_each_element<T>(data, pool, [](A x, std::size_t) { return x * A{16}; });
+    case Stress::scaled_down:
+      return for_each_element<T>(data, pool, [](A x, std::size_t) { return x / A{64}; });
+    case Stress::sign_flipped:
+      return for_each_element<T>(data, pool, [key](A x, std::size_t i) {
+        return (random_bits(key, i) >> 63) != 0 ? -x : x;
+      });
+    case Stress::heavy_tails: {
+      const std::vector<double> factors = log_normal_factors();
+      return for_each_element<T>(data, pool, [key, &factors](A x, std::size_t i) {
+        return x * static_cast<A>(factors[random_bits(key, i) >> (64 - kQuantileBits)]);
+      });
+    }
+    case Stress::outliers: {
+      std::size_t elements = data.size() / sizeof(T);
+      if (elements == 0) return;
+      // For a tensor of over 2^32 elements the high half of a 128-bit product would reach every
+      // place; multiplying as doubles does too, to 53 bits.
+      double fraction = static_cast<double>(random_bits(key, elements) >> 11) * 0x1p-53;
+      auto place = static_cast<std::size_t>(fraction * static_cast<double>(elements));
+      place = std::min(place, elements - 1);
+      return for_each_element<T>(data, pool, [key, place](A x, std::size_t i) {
+        std::uint64_t u = random_bits(key, i);
+        if ((u >> 52) != 0 && i != place) return x;
+        return x * ((u & 1) != 0 ? A{100} : A{-100});
+      });
+    }
+    case Stress::small_integers:
+      return for_each_element<T>(data, pool, [key](A, std::size_t i) {
+        auto bits = static_cast<std::uint32_t>(random_bits(key, i) >> 32);
+        return static_cast<A>(static_cast<int>(random_below(bits, 9)) - 4);
+      });
+  }
+  throw std::invalid_argument("apply_stress: no such kind");
+}
+
+}  // namespace
+
+std::string_view name_of(Stress kind) {
+  switch (kind) {
+    case Stress::scaled_up: return "scaled_up";
+    case Stress::scaled_down: return "scaled_down";
+    case Stress::sign_flipped: return "sign_flipped";
+    case Stress::heavy_tails: return "heavy_tails";
+    case Stress::outliers: return "outliers";
+    case Stress::small_integers: return "small_integers";
+  }
+  throw std::invalid_argument("name_of: no such kind of stress");
+}
+
+void apply_stress(Stress kind, std::span<std::byte> data, DType dtype, std::uint64_t seed,
+                  ThreadPool& pool) {
+  if (!is_floating(dtype)) return;
+  if (data.size() % size_of(dtype) != 0) {
+    throw std::invalid_argument("apply_stress: not a whole number of elements");
+  }
+  std::uint64_t key = random_bits(seed, static_cast<std::uint64_t>(kind));
+  switch (dtype) {
+    case DType::float64: return apply<double>(kind, data, key, pool);
+    case DType::float32: return apply<float>(kind, data, key, pool);
+    case DType::float16: return apply<Float16>(kind, data, key, pool);
+    case DType::bfloat16: return apply<BFloat16>(kind, data, key, pool);
+    default: return;
+  }
+}
+
+}  // namespace kb::cpu

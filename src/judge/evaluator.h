@@ -1,0 +1,63 @@
+// Judges candidates on one device, one at a time.
+//
+//   Evaluator evaluator(environment, options);
+//   auto build = evaluator.build(candidate);                  // any thread
+//   auto result = evaluator.evaluate(problem, candidate, build);
+//
+// What an evaluation does, in order: static check; build; reference (loaded, timed alone, compared with float64: once a problem);
+// candidate loaded; correctness trials; stress trials; paired turns, every one of them checked; statistics; flags.
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "build/build.h"
+#include "judge/device.h"
+#include "judge/options.h"
+#include "judge/reference.h"
+#include "judge/result.h"
+#include "problem/problem.h"
+#include "sandbox/sandbox.h"
+#include "worker/torch_pool.h"
+
+namespace kb::judge {
+
+/// What evaluations share; outlives every Evaluator.
+struct Environment {
+  sandbox::Launcher& launcher;
+  build::Builder& builder;
+  worker::PythonEnvironment python;
+  std::filesystem::path installation_root;  ///< holds python/ and include/
+  std::filesystem::path native_worker;      ///< the program kernelbench-native-worker
+};
+
+/// The user's mistake or the machine's, not the candidate's: one sentence, exit code 2.
+struct Refusal {
+  std::string message;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Environment& environment, const Options& options);
+  ~Evaluator();
+
+  /// Starts the workers that a problem and candidates of this backend will need, without waiting.
+  void warm_up(problem::Backend backend, std::size_t python_candidates_to_come);
+  /// Compiles what the candidate needs compiled. Thread-safe.
+  std::expected<build::Result, Refusal> build(const problem::Candidate& candidate) const;
+  /// `progress` (may be empty) is called with the name of each phase as it begins.
+  std::expected<Result, Refusal> evaluate(const problem::Problem& problem, const problem::Candidate& candidate,
+                                          const build::Result& build, const std::function<void(const char*)>& progress = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A result for a candidate that never reached a worker.
+Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate, Verdict verdict, std::string message);
+
+}  // namespace kb::judge

@@ -1,0 +1,45 @@
+// What a user can ask of an evaluation.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace kb::judge {
+
+using std::chrono::milliseconds;
+
+struct TimeLimits {
+  milliseconds compile{120'000};
+  milliseconds load{60'000};         ///< import, construction, kb_create
+  milliseconds first_call{60'000};   ///< may hold a JIT compiler
+  milliseconds call{10'000};         ///< each later call
+  milliseconds evaluation{600'000};  ///< the whole, compilation aside
+};
+
+enum class Rules { own, kernelbench };
+
+struct Options {
+  std::string device = "cpu";
+  std::string precision = "fp32";            ///< fp32, fp16, bf16
+  std::string size = "public";               ///< or a key of the problem's SIZES
+  nlohmann::json set = nlohmann::json::object();  ///< module constant → value, after `size`
+  Rules rules = Rules::own;
+  int correctness_trials = 5;
+  bool stress = true;
+  bool timing = true;
+  int pairs = 0;                             ///< 0: by the size, 30 … 60
+  double timing_budget_ms = 6000;            ///< what the plan of pairs aims at
+  double excessive_speedup = 10;             ///< above: flag `excessive_speedup`, for review
+  unsigned threads = 0;                      ///< of the model, on both sides; 0: every CPU
+  std::uint64_t memory_bytes = 8ull << 30;   ///< of a worker, beside the arena
+  TimeLimits limits;
+};
+
+/// Canonical JSON of what makes two results comparable (all but paths and limits of time): part of the store's key.
+nlohmann::json settings_json(const Options& options);
+
+}  // namespace kb::judge

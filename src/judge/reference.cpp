@@ -1,0 +1,292 @@
+#include "judge/reference.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+
+namespace kb::judge {
+
+using worker::Call;
+using worker::Fault;
+using worker::FaultKind;
+using worker::Turn;
+
+namespace {
+
+// The reference is trusted to end, but a mistake in a problem file must not hang us for ever.
+constexpr milliseconds kReferenceLimit{600'000};
+constexpr int kSoloTurns = 12;
+constexpr int kStubTurns = 12;  // for each number of calls
+constexpr double kMaxWidening = 1 << 20;
+constexpr int kErrorTrials = 2;
+
+std::string decimal(std::uint64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+double public_tolerance(const std::string& precision) { return precision == "fp32" ? 1e-4 : 1e-2; }
+
+unsigned thread_count(const Options& options) {
+  if (options.threads > 0) return options.threads;
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
+  return 1;
+}
+
+std::vector<Call> random_calls(int count, unsigned slots) {
+  std::mt19937_64 random(secret_seed());
+  std::vector<std::uint32_t> order(slots);
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::shuffle(order, random);
+  std::vector<Call> calls;
+  // 63 bits: torch takes a seed as a signed number.
+  for (int i = 0; i < count; ++i) calls.push_back({order[static_cast<std::size_t>(i) % slots], random() >> 1});
+  return calls;
+}
+
+std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker worker, const problem::Problem& problem,
+                                                                 const Options& options, CpuDevice& device) {
+  std::unique_ptr<Reference> reference(new Reference(std::move(worker), problem, options, device));
+  if (auto done = reference->load_problem(); !done) return std::unexpected(done.error());
+  if (auto done = reference->attach(1); !done) return std::unexpected(done.error());
+  if (auto done = reference->measure_alone(); !done) return std::unexpected(done.error());
+  if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done) return std::unexpected(done.error());
+  if (auto done = reference->measure_error(); !done) return std::unexpected(done.error());
+  if (options.timing) {
+    if (auto done = reference->measure_overhead(); !done) return std::unexpected(done.error());
+    if (auto done = reference->solo(reference->plan_.max_calls); !done) return std::unexpected(done.error());
+  }
+  return reference;
+}
+
+std::expected<nlohmann::json, Fault> Reference::ask(nlohmann::json body) {
+  if (auto serving = serve(); !serving) return std::unexpected(serving.error());
+  return worker_.request(body, {}, kReferenceLimit);
+}
+
+std::expected<void, Fault> Reference::serve() {
+  if (worker_.in_turns()) return worker_.leave_turns(kReferenceLimit);
+  worker_.resume();
+  return {};
+}
+
+std::expected<void, Fault> Reference::load_problem() {
+  auto reply = ask({{"op", "load_problem"},
+                    {"source", problem_.source},
+                    {"path", problem_.path.filename().string()},
+                    {"size", options_.size},
+                    {"set", options_.set},
+                    {"precision", options_.precision},
+                    {"device", options_.device},
+                    {"weight_seed", kWeightSeed},
+                    {"threads", thread_count(options_)}});
+  if (!reply) return std::unexpected(reply.error());
+  auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
+  if (!spec) return std::unexpected(Fault{FaultKind::problem, spec.error()});
+  spec_ = std::move(*spec);
+  return {};
+}
+
+std::expected<void, Fault> Reference::attach(unsigned slots) {
+  if (auto serving = serve(); !serving) return serving;
+  layout_ = worker::plan_layout(spec_, slots, {{"expected"}, {.name = "truth", .float64 = true}}, true);
+  if (auto attached = worker_.attach(to_json(layout_, spec_), layout_.size, kReferenceLimit); !attached) return attached;
+  if (auto exported = ask({{"op", "export_params"}}); !exported) return std::unexpected(exported.error());
+  params_.clear();
+  for (std::size_t i = 0; i < spec_.params.size(); ++i) {
+    const auto range = worker_.arena().range(layout_.params[i], spec_.params[i].tensor.bytes());
+    params_.emplace_back(range.begin(), range.end());
+  }
+  sealed_.clear();
+  return {};
+}
+
+std::span<std::byte> Reference::master(std::uint32_t slot, std::size_t tensor) {
+  std::size_t index = 0;
+  for (const auto& input : spec_.inputs)
+    if (input.tensor && index++ == tensor) return worker_.arena().range(layout_.inputs[slot][tensor], input.tensor->bytes());
+  return {};
+}
+
+std::span<const std::byte> Reference::expected(std::uint32_t slot, std::size_t output) {
+  const auto& region = layout_.regions.at("expected");
+  return worker_.arena().range(region.offsets[slot][output], region.tensors[output].bytes());
+}
+
+std::span<const std::byte> Reference::truth_of(std::size_t output) {
+  const auto& region = layout_.regions.at("truth");
+  return worker_.arena().range(region.offsets[0][output], region.tensors[output].bytes());
+}
+
+void Reference::seal_masters(std::span<const Call> calls) {
+  if (!spec_.mutates_inputs) return;
+  for (const Call& call : calls) {
+    auto& copy = sealed_[call.slot];
+    copy.clear();
+    for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
+      const auto bytes = master(call.slot, t);
+      copy.emplace_back(bytes.begin(), bytes.end());
+    }
+  }
+}
+
+void Reference::restore_masters(std::span<const Call> calls) {
+  for (const Call& call : calls)
+    if (const auto found = sealed_.find(call.slot); found != sealed_.end())
+      for (std::size_t t = 0; t < found->second.size(); ++t)
+        cpu::copy(master(call.slot, t), found->second[t], device_.pool);
+}
+
+std::expected<void, Fault> Reference::draw(std::span<const Call> calls, std::span<const std::uint64_t> seeds) {
+  nlohmann::json slots = nlohmann::json::array(), texts = nlohmann::json::array();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    slots.push_back(calls[i].slot);
+    texts.push_back(decimal(seeds[i]));
+  }
+  auto reply = ask({{"op", "inputs"}, {"slots", slots}, {"seeds", texts}});
+  if (!reply) return std::unexpected(reply.error());
+  seal_masters(calls);
+  return {};
+}
+
+std::expected<void, Fault> Reference::expect(std::span<const Call> calls) {
+  nlohmann::json slots = nlohmann::json::array(), texts = nlohmann::json::array();
+  for (const Call& call : calls) {
+    slots.push_back(call.slot);
+    texts.push_back(decimal(call.call_seed));
+  }
+  restore_masters(calls);
+  auto reply = ask({{"op", "expect"}, {"slots", slots}, {"call_seeds", texts}, {"mode", "default"}, {"into", "expected"}});
+  restore_masters(calls);
+  if (!reply) return std::unexpected(reply.error());
+  return {};
+}
+
+std::expected<bool, Fault> Reference::truth(Call call) {
+  if (!truth_possible_) return false;
+  restore_masters(std::span(&call, 1));
+  auto reply = ask({{"op", "expect"}, {"slots", {call.slot}}, {"call_seeds", {decimal(call.call_seed)}}, {"mode", "truth"}, {"into", "truth"}});
+  restore_masters(std::span(&call, 1));
+  if (reply) return true;
+  if (reply.error().kind != FaultKind::unsupported && reply.error().kind != FaultKind::out_of_memory &&
+      reply.error().kind != FaultKind::runtime)
+    return std::unexpected(reply.error());
+  truth_possible_ = false;
+  return false;
+}
+
+std::expected<void, Fault> Reference::prepare_turn() {
+  if (worker_.in_turns() && turns_of_stub_)
+    if (auto left = worker_.leave_turns(kReferenceLimit); !left) return left;
+  if (!worker_.in_turns()) {
+    worker_.resume();
+    turns_of_stub_ = false;
+    if (auto entered = worker_.enter_turns(kReferenceLimit, false); !entered) return entered;
+  }
+  return worker_.prepare(kReferenceLimit);
+}
+
+std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
+  restore_masters(calls);
+  return worker_.run(calls, spec_.uses_rng, kReferenceLimit);
+}
+
+// Finds how long a call takes, roughly, and plans the turns by it.
+std::expected<void, Fault> Reference::measure_alone() {
+  const Call call{0, secret_seed() >> 1};
+  const std::uint64_t seed = secret_seed();
+  std::vector<double> walls;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 4; ++i) {
+    if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
+    if (auto prepared = prepare_turn(); !prepared) return prepared;
+    device_.flusher.flush();
+    auto timed = turn(std::span(&call, 1));
+    if (!timed) return std::unexpected(timed.error());
+    // The first call pays for lazy initialisation.
+    if (i > 0 || timed->wall_us > 1e6) walls.push_back(timed->wall_us);
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(5)) break;
+  }
+  // About what a turn costs without any call; the exact value is measured next and matters for small calls only.
+  constexpr double kRoughOverheadUs = 150;
+  call_us_ = std::max(measure::median(walls) - kRoughOverheadUs, 1.0);
+  const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
+  const double pair_ms = 10 + static_cast<double>(slot_bytes + 2 * device_.flusher.bytes()) / 5e6;
+  plan_ = measure::plan_turns(call_us_, slot_bytes, pair_ms, options_.timing_budget_ms, options_.pairs);
+  if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
+  if (!options_.timing) plan_.max_calls = 1;
+  return {};
+}
+
+// c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in this very process.
+std::expected<void, Fault> Reference::measure_overhead() {
+  if (auto serving = serve(); !serving) return serving;
+  turns_of_stub_ = true;
+  if (auto entered = worker_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered) return entered;
+  std::vector<measure::StubTurn> turns;
+  for (int i = 0; i < kStubTurns + 2; ++i)
+    for (const int calls : {1, plan_.max_calls}) {
+      if (auto prepared = worker_.prepare(kReferenceLimit); !prepared) return prepared;
+      device_.flusher.flush();
+      auto timed = worker_.run(random_calls(calls, layout_.slots), spec_.uses_rng, kReferenceLimit);
+      if (!timed) return std::unexpected(timed.error());
+      if (i >= 2) turns.push_back({calls, timed->wall_us});
+    }
+  overhead_ = measure::fit_overhead(turns);
+  return {};
+}
+
+std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) {
+  auto& turns = solo_[calls];
+  while (static_cast<int>(turns.size()) < kSoloTurns) {
+    const auto chosen = random_calls(calls, layout_.slots);
+    std::vector<std::uint64_t> seeds(chosen.size());
+    std::ranges::generate(seeds, secret_seed);
+    if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
+    if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
+    device_.flusher.flush();
+    auto timed = turn(chosen);
+    if (!timed) return std::unexpected(timed.error());
+    turns.push_back({calls, timed->wall_us});
+  }
+  return std::span<const measure::Solo>(turns);
+}
+
+// The public tolerance, widened to twice the default reference's own error against the float64 truth.
+std::expected<void, Fault> Reference::measure_error() {
+  const double base = public_tolerance(options_.precision);
+  tolerances_ = {base, base, base, 1};
+  const Call call{0, secret_seed() >> 1};
+  for (int t = 0; t < kErrorTrials; ++t) {
+    const std::uint64_t seed = secret_seed() >> 1;
+    if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
+    if (auto computed = expect(std::span(&call, 1)); !computed) return computed;
+    auto known = truth(call);
+    if (!known) return std::unexpected(known.error());
+    if (!*known) return {};
+    for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
+      if (!is_floating(spec_.outputs[i].dtype)) continue;
+      const auto compare_at = [&](double tolerance) {
+        return cpu::compare(cpu::MemorySource(expected(0, i).data()), spec_.outputs[i], cpu::MemorySource(truth_of(i).data()),
+                            layout_.regions.at("truth").tensors[i].dtype,
+                            {tolerance, tolerance, std::numeric_limits<double>::infinity()}, 0, device_.pool);
+      };
+      // A tolerance of twice the error: the reference itself must pass at half of it.
+      double widened = tolerances_.widened;
+      while (widened < kMaxWidening && compare_at(base * widened / 2).violations > 0) widened *= 2;
+      tolerances_.widened = widened;
+      tolerances_.norm_rtol = std::max(tolerances_.norm_rtol, 2 * compare_at(base).relative_norm_error());
+    }
+  }
+  tolerances_.atol = tolerances_.rtol = base * tolerances_.widened;
+  return {};
+}
+
+}  // namespace kb::judge

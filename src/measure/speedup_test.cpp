@@ -1,0 +1,153 @@
+#include "measure/speedup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace kb::measure {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+using testing::Not;
+
+// Walls of calls that take `us` each, behind an overhead, with a jitter of `sigma_us` a turn.
+class Machine {
+ public:
+  Machine(Overhead overhead, double sigma_us) : overhead_(overhead), jitter_(0, sigma_us) {}
+  double wall(double us, int calls) { return overhead_.at(calls) + us * calls + jitter_(random_); }
+  Overhead overhead() const { return overhead_; }
+
+ private:
+  Overhead overhead_;
+  std::mt19937_64 random_{3};
+  std::normal_distribution<double> jitter_;
+};
+
+SpeedupInput pairs_of(Machine& machine, double reference_us, double candidate_us, int calls, int count) {
+  SpeedupInput input;
+  input.reference_overhead = input.candidate_overhead = machine.overhead();
+  for (int i = 0; i < count; ++i) {
+    input.pairs.push_back({calls, machine.wall(reference_us, calls), machine.wall(candidate_us, calls)});
+    input.solo.push_back({calls, machine.wall(reference_us, calls)});
+  }
+  return input;
+}
+
+TEST(Speedup, TakesTheOverheadOffBothSides) {
+  Machine machine({150, 2}, 1);
+  const auto estimate = estimate_speedup(pairs_of(machine, 2000, 1000, 1, 30));
+  EXPECT_NEAR(estimate.speedup, 2, 0.01);
+  EXPECT_LT(estimate.ci95.low, estimate.speedup);
+  EXPECT_GT(estimate.ci95.high, estimate.speedup);
+  EXPECT_NEAR(estimate.candidate_us, 1000, 2);
+  EXPECT_THAT(estimate.flags, IsEmpty());
+}
+
+TEST(Speedup, OfAReferenceAgainstItselfIsOne) {
+  Machine machine({150, 2}, 10);
+  const auto estimate = estimate_speedup(pairs_of(machine, 1000, 1000, 1, 40));
+  EXPECT_NEAR(estimate.speedup, 1, 0.01);
+  EXPECT_LE(estimate.ci95.low, 1);
+  EXPECT_GE(estimate.ci95.high, 1);
+}
+
+TEST(Speedup, FindsAPlantedSlowdownOfTwoPercent) {
+  Machine machine({150, 2}, 10);
+  const auto estimate = estimate_speedup(pairs_of(machine, 2000, 2040, 1, 60));
+  EXPECT_LT(estimate.ci95.high, 1);
+}
+
+TEST(Speedup, SaysWhenItIsNoisy) {
+  Machine machine({150, 2}, 300);
+  EXPECT_THAT(estimate_speedup(pairs_of(machine, 1000, 1000, 1, 30)).flags, Contains("noisy"));
+}
+
+// A candidate that does all of a turn's work in one launch: eight calls cost what one does.
+TEST(Speedup, ChargesASuperbatchInFull) {
+  Machine machine({150, 2}, 3);
+  SpeedupInput input;
+  input.reference_overhead = input.candidate_overhead = machine.overhead();
+  for (int i = 0; i < 30; ++i) input.pairs.push_back({8, machine.wall(100, 8), machine.wall(100.0 / 8, 8)});
+  for (int i = 0; i < 10; ++i) input.pairs.push_back({1, machine.wall(100, 1), machine.wall(100, 1)});
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.speedup, 1, 0.1);
+  EXPECT_EQ(estimate.pairs, 10);
+  EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
+}
+
+TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
+  Machine machine({150, 2}, 3);
+  SpeedupInput input;
+  input.reference_overhead = input.candidate_overhead = machine.overhead();
+  for (int i = 0; i < 30; ++i) input.pairs.push_back({8, machine.wall(100, 8), machine.wall(50, 8)});
+  // Cold caches make single calls slower on both sides.
+  for (int i = 0; i < 10; ++i) input.pairs.push_back({1, machine.wall(130, 1), machine.wall(65, 1)});
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.speedup, 2, 0.05);
+  EXPECT_THAT(estimate.flags, Not(Contains("batch_dependent")));
+}
+
+// A candidate that slows the reference down while it exists gains nothing.
+TEST(Speedup, CreditsTheSoloTimeOfADisturbedReference) {
+  Machine machine({150, 2}, 5);
+  SpeedupInput input = pairs_of(machine, 2000, 1000, 1, 30);
+  for (auto& pair : input.pairs) pair.reference_wall_us += 2000;
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.speedup, 2, 0.05);
+  EXPECT_LT(estimate.ci95.high, 2.2);
+  EXPECT_THAT(estimate.flags, Contains("baseline_disturbed"));
+}
+
+TEST(Speedup, IsFiniteWhenACallIsBelowTheJitter) {
+  Machine machine({150, 0}, 20);
+  const auto estimate = estimate_speedup(pairs_of(machine, 0.2, 0.1, 1, 30));
+  EXPECT_TRUE(std::isfinite(estimate.speedup));
+  EXPECT_THAT(estimate.flags, Contains("below_resolution"));
+  EXPECT_THAT(estimate.flags, Contains("noisy"));
+}
+
+TEST(Speedup, WithoutPairsIsNoNumber) { EXPECT_TRUE(std::isnan(estimate_speedup({}).speedup)); }
+
+TEST(Overhead, IsFittedFromTwoNumbersOfCalls) {
+  std::vector<StubTurn> turns;
+  for (int i = 0; i < 8; ++i) {
+    turns.push_back({1, 102});
+    turns.push_back({16, 132});
+  }
+  turns.push_back({1, 900});  // an outlier does not move the lower quartile
+  const auto overhead = fit_overhead(turns);
+  EXPECT_NEAR(overhead.fixed_us, 100, 1e-9);
+  EXPECT_NEAR(overhead.per_call_us, 2, 1e-9);
+  EXPECT_EQ(fit_overhead(std::vector<StubTurn>{{1, 50}}).at(1), 50);
+  EXPECT_EQ(fit_overhead({}).at(5), 0);
+}
+
+TEST(TurnPlan, HasOneCallFromAMillisecondUp) {
+  EXPECT_EQ(plan_turns(1500, 1 << 20, 20, 6000, 0).max_calls, 1);
+  EXPECT_EQ(plan_turns(1500, 1 << 20, 20, 6000, 0).single_pairs, 0);
+}
+
+TEST(TurnPlan, BatchesSmallCallsAndMixesInSingleOnes) {
+  const auto plan = plan_turns(100, 1 << 20, 20, 6000, 0);
+  EXPECT_EQ(plan.max_calls, 10);
+  EXPECT_GT(plan.single_pairs, 0);
+  EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0).max_calls, 16);
+}
+
+TEST(TurnPlan, KeepsSlotsWithin256MiB) {
+  EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0).max_calls, 1);
+  EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0).max_calls, 2);
+}
+
+TEST(TurnPlan, FitsTheBudgetBetweenThirtyAndSixty) {
+  EXPECT_EQ(plan_turns(1500, 1 << 20, 1, 6000, 0).pairs, 60);
+  EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0).pairs, 30);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0).pairs, 10);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100).pairs, 100);
+}
+
+}  // namespace
+}  // namespace kb::measure

@@ -1,0 +1,46 @@
+#include "problem/candidate.h"
+
+#include <fmt/format.h>
+
+#include "problem/sha256.h"
+#include "problem/text_file.h"
+
+namespace kb::problem {
+
+std::string_view name_of(Backend backend) {
+  switch (backend) {
+    case Backend::cpp: return "cpp";
+    case Backend::cuda_cpp: return "cuda_cpp";
+    case Backend::python: return "python";
+  }
+  return "unknown";
+}
+
+std::expected<Candidate, std::string> load_candidate(const std::filesystem::path& path) {
+  // The file first: for a path that does not exist, that is what to say.
+  auto source = read_text_file(path);
+  if (!source) return std::unexpected(source.error());
+  const std::string shown = printable(path.string());
+
+  Candidate candidate;
+  const std::filesystem::path suffix = path.extension();
+  if (suffix == ".py") {
+    candidate.backend = Backend::python;
+  } else if (suffix == ".cpp" || suffix == ".cc") {
+    candidate.backend = Backend::cpp;
+  } else if (suffix == ".cu") {
+    candidate.backend = Backend::cuda_cpp;
+  } else {
+    return std::unexpected(fmt::format(
+        "{} has no suffix that tells its language; name it .py, .cpp, .cc or .cu", shown));
+  }
+  if (source->find_first_not_of(" \t\f\v\r\n") == std::string::npos) {
+    return std::unexpected(fmt::format("{} is empty; there is nothing to judge", shown));
+  }
+  candidate.path = path;
+  candidate.hash = sha256_hex(*source);
+  candidate.source = std::move(*source);
+  return candidate;
+}
+
+}  // namespace kb::problem

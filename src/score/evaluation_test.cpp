@@ -1,0 +1,110 @@
+#include "score/evaluation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace kb::score {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const json kResult = {
+    {"problem", "level1/19"}, {"sample", 2},          {"candidate", "x.cpp"},
+    {"backend", "cpp"},       {"verdict", "correct"}, {"correct", true},
+    {"speedup", 1.5},         {"flags", {"noisy"}},   {"speedup_ci95", {1.4, 1.6}}};
+
+TEST(ParseEvaluation, ReadsAResult) {
+  const auto evaluation = parse_evaluation(kResult.dump()).value();
+  EXPECT_EQ(evaluation.problem, "level1/19");
+  EXPECT_EQ(evaluation.level, 1);
+  EXPECT_EQ(evaluation.sample, 2);
+  EXPECT_EQ(evaluation.backend, "cpp");
+  EXPECT_TRUE(evaluation.correct);
+  EXPECT_TRUE(evaluation.counts);
+  EXPECT_THAT(evaluation.flags, ElementsAre("noisy"));
+  EXPECT_EQ(evaluation.speedup, 1.5);
+  EXPECT_EQ(evaluation.ci_low, 1.4);
+  EXPECT_EQ(evaluation.ci_high, 1.6);
+}
+
+TEST(ParseEvaluation, NullsAndWhatMayBeMissing) {
+  json result = kResult;
+  result.erase("sample");
+  result["speedup"] = nullptr;
+  result["speedup_ci95"] = {nullptr, 2};
+  result["verdict"] = "infrastructure_error";
+  const auto evaluation = parse_evaluation(result.dump()).value();
+  EXPECT_EQ(evaluation.sample, 0);
+  EXPECT_EQ(evaluation.speedup, std::nullopt);
+  EXPECT_EQ(evaluation.ci_high, std::nullopt);
+  EXPECT_FALSE(evaluation.counts);
+  EXPECT_FALSE(evaluation.correct);  // the verdict says otherwise
+}
+
+TEST(ParseEvaluation, KnowsLevels) {
+  const auto level = [](const std::string& problem) {
+    json result = kResult;
+    result["problem"] = problem;
+    return parse_evaluation(result.dump()).value().level;
+  };
+  EXPECT_EQ(level("level4/20"), 4);
+  for (const char* problem : {"", "level", "level/1", "level1", "level1/", "level1/a.py",
+                              "levels/1", "level1/2/3", "./level1/2", "level12345678901/2"}) {
+    EXPECT_EQ(level(problem), 0) << problem;
+  }
+}
+
+TEST(ParseEvaluation, NamesTheBadMember) {
+  const std::vector<std::pair<const char*, json>> bad = {{"problem", 1},
+                                                         {"problem", nullptr},
+                                                         {"backend", json::array()},
+                                                         {"verdict", true},
+                                                         {"correct", "true"},
+                                                         {"correct", 1},
+                                                         {"sample", -1},
+                                                         {"sample", 1.5},
+                                                         {"sample", 1e300},
+                                                         {"sample", "0"},
+                                                         {"sample", 4294967296},
+                                                         {"sample", 18446744073709551615ull},
+                                                         {"flags", "noisy"},
+                                                         {"flags", {1}},
+                                                         {"flags", nullptr},
+                                                         {"speedup", "fast"},
+                                                         {"speedup", true},
+                                                         {"speedup_ci95", 1},
+                                                         {"speedup_ci95", {1}},
+                                                         {"speedup_ci95", {1, 2, 3}},
+                                                         {"speedup_ci95", {"a", 1}},
+                                                         {"speedup_ci95", json::object()}};
+  for (const auto& [name, value] : bad) {
+    json result = kResult;
+    result[name] = value;
+    const auto evaluation = parse_evaluation(result.dump());
+    ASSERT_FALSE(evaluation) << result;
+    EXPECT_THAT(evaluation.error(), HasSubstr("`" + std::string(name) + "`"));
+  }
+  for (const char* name : {"problem", "backend", "verdict", "correct", "flags"}) {
+    json result = kResult;
+    result.erase(name);
+    EXPECT_THAT(parse_evaluation(result.dump()).error(), HasSubstr("`" + std::string(name) + "`"));
+  }
+}
+
+TEST(ParseEvaluation, SurvivesAnyBytes) {
+  const std::string whole = kResult.dump();
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(parse_evaluation(whole.substr(0, size)));
+  for (const std::string& bytes : {std::string(1'000'000, '['), std::string("[]"),
+                                   std::string("null"), std::string("{\"speedup\":1e999}"),
+                                   std::string("{\"problem\":\"\xff\"}"), std::string(10, '\0')}) {
+    EXPECT_FALSE(parse_evaluation(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace kb::score

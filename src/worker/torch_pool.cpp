@@ -1,0 +1,57 @@
+#include "worker/torch_pool.h"
+
+namespace kb::worker {
+
+std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads) {
+  const std::string count = std::to_string(threads);
+  return {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+          {"HOME", "/tmp"},
+          {"TMPDIR", "/tmp"},
+          {"LC_ALL", "C.UTF-8"},
+          {"OMP_NUM_THREADS", count},
+          {"MKL_NUM_THREADS", count},
+          {"OPENBLAS_NUM_THREADS", count},
+          {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
+          // malloc keeps what is freed, as a caching allocator does on a GPU. With glibc's default an eager model
+          // spends much of a large call in page faults, and any kernel with a preallocated output would look fast.
+          {"MALLOC_MMAP_MAX_", "0"},
+          {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
+          {"MALLOC_TOP_PAD_", "67108864"}};
+}
+
+std::expected<Worker, Fault> TorchPool::start() {
+  sandbox::Command command;
+  command.argv = {options_.python.executable, "-I", "-B", (options_.package_folder / "kernelbench_worker/__main__.py").string()};
+  command.environment = worker_environment(options_.threads);
+  for (const auto& folder : options_.python.folders) command.read_only.push_back({folder, "", true});
+  command.read_only.push_back({options_.package_folder.string(), "", false});
+  command.limits.memory_bytes = options_.memory_bytes;
+  return Worker::start(launcher_, std::move(command));
+}
+
+std::expected<void, Fault> TorchPool::fill(std::size_t count) {
+  while (waiting_.size() < count) {
+    auto worker = start();
+    if (!worker) return std::unexpected(worker.error());
+    waiting_.push_back(std::move(*worker));
+  }
+  return {};
+}
+
+std::expected<Worker, Fault> TorchPool::take() {
+  if (waiting_.empty()) return start();
+  Worker worker = std::move(waiting_.front());
+  waiting_.pop_front();
+  worker.resume();
+  return worker;
+}
+
+void TorchPool::pause() {
+  for (auto& worker : waiting_) worker.pause();
+}
+
+void TorchPool::resume() {
+  for (auto& worker : waiting_) worker.resume();
+}
+
+}  // namespace kb::worker

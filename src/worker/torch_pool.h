@@ -1,0 +1,49 @@
+// Torch workers started ahead of time. Importing torch takes seconds, so sandboxes are started and
+// imported before they are needed; each is used once. While the judge times something the pool is
+// paused, so that an import does not compete with the worker on the clock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <filesystem>
+
+#include "sandbox/sandbox.h"
+#include "worker/fault.h"
+#include "worker/python_environment.h"
+#include "worker/worker.h"
+
+namespace kb::worker {
+
+struct TorchPoolOptions {
+  PythonEnvironment python;
+  std::filesystem::path package_folder;   ///< holds kernelbench_worker/
+  unsigned threads = 1;                   ///< of the model: OMP_NUM_THREADS and the like
+  std::uint64_t memory_bytes = 8ull << 30;
+};
+
+/// The environment of every worker, native or torch: few variables, none of the caller's.
+std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads);
+
+class TorchPool {
+ public:
+  TorchPool(sandbox::Launcher& launcher, TorchPoolOptions options) : launcher_(launcher), options_(std::move(options)) {}
+
+  /// Starts workers until `count` are waiting. Returns at once.
+  std::expected<void, Fault> fill(std::size_t count);
+  /// The oldest waiting worker, or one started now. Its hello may still be to come.
+  std::expected<Worker, Fault> take();
+  void pause();
+  void resume();
+  std::size_t waiting() const { return waiting_.size(); }
+  const TorchPoolOptions& options() const { return options_; }
+
+ private:
+  std::expected<Worker, Fault> start();
+
+  sandbox::Launcher& launcher_;
+  TorchPoolOptions options_;
+  std::deque<Worker> waiting_;
+};
+
+}  // namespace kb::worker

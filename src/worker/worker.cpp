@@ -1,0 +1,224 @@
+#include "worker/worker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "worker/channel.h"
+
+namespace kb::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kMaxFaultText = 16u << 10;
+constexpr int kSocketInside = 3;
+// While a worker computes the judge sleeps; it wakes this often to see whether the process died without a word.
+constexpr std::int64_t kWatchIntervalNs = 50'000'000;
+
+FaultKind kind_from_name(std::string_view name) {
+  if (name == "problem") return FaultKind::problem;
+  if (name == "load") return FaultKind::load;
+  if (name == "runtime") return FaultKind::runtime;
+  if (name == "out_of_memory") return FaultKind::out_of_memory;
+  if (name == "unsupported") return FaultKind::unsupported;
+  return FaultKind::protocol;
+}
+
+Fault fault_of_reply(const nlohmann::json& body) {
+  Fault fault{FaultKind::protocol, "the worker's reply is not of the protocol"};
+  const auto error = body.find("error");
+  if (error == body.end() || !error->is_object()) return fault;
+  const auto kind = error->find("kind");
+  const auto text = error->find("text");
+  if (kind != error->end() && kind->is_string()) fault.kind = kind_from_name(kind->get_ref<const std::string&>());
+  if (text != error->end() && text->is_string()) fault.text = text->get_ref<const std::string&>().substr(0, kMaxFaultText);
+  return fault;
+}
+
+bool says_ok(const nlohmann::json& body) {
+  const auto ok = body.find("ok");
+  return ok != body.end() && ok->is_boolean() && ok->get<bool>();
+}
+
+std::expected<FileDescriptor, std::string> lock_filter_file() {
+  const auto program = sandbox::no_new_process_filter();
+  FileDescriptor file(::memfd_create("kernelbench-lock", MFD_CLOEXEC));
+  if (!file) return std::unexpected(std::string("memfd_create failed"));
+  if (::write(file.get(), program.data(), program.size()) != static_cast<ssize_t>(program.size()) ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0)
+    return std::unexpected(std::string("the seccomp program could not be written"));
+  return file;
+}
+
+}  // namespace
+
+std::expected<Worker, Fault> Worker::start(sandbox::Launcher& launcher, sandbox::Command command) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return std::unexpected(Fault{FaultKind::infrastructure, fmt::format("socketpair failed: {}", std::strerror(errno))});
+  FileDescriptor ours(ends[0]), theirs(ends[1]);
+  command.argv.insert(command.argv.end(), {"--fd", std::to_string(kSocketInside)});
+  command.fds.emplace_back(theirs.get(), kSocketInside);
+  auto process = launcher.start(command);
+  if (!process) return std::unexpected(Fault{FaultKind::infrastructure, process.error()});
+  return Worker(std::make_unique<sandbox::Process>(std::move(*process)), std::move(ours));
+}
+
+Fault Worker::describe_end() {
+  const auto end = process_->wait(milliseconds(500));
+  std::string text;
+  FaultKind kind = FaultKind::crashed;
+  if (!end) {
+    text = "the process closed its control socket";
+  } else if (end->out_of_memory) {
+    kind = FaultKind::out_of_memory;
+    text = "the process was ended by its memory limit";
+  } else if (end->exited) {
+    // bubblewrap reports a program that died by a signal as 128 + signal, as shells do.
+    text = end->code > 128 ? fmt::format("the process was ended by signal {} ({})", end->code - 128, ::strsignal(end->code - 128))
+                           : fmt::format("the process exited with status {} before it had finished", end->code);
+  } else {
+    text = fmt::format("the process was ended by signal {} ({})", end->code, ::strsignal(end->code));
+  }
+  const std::string printed = process_->output();
+  if (!printed.empty()) text += "\n" + printed.substr(printed.size() > 4096 ? printed.size() - 4096 : 0);
+  return {kind, text};
+}
+
+std::expected<nlohmann::json, Fault> Worker::receive(milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  // The socket alone would not do: a child that a candidate forked may hold its other end open.
+  pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {process_->pidfd(), POLLIN, 0}};
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return std::unexpected(Fault{FaultKind::timeout, fmt::format("no answer within {:.1f} s", static_cast<double>(limit.count()) / 1000)});
+    const int ready = ::poll(entries, entries[1].fd >= 0 ? 2 : 1, static_cast<int>(std::min<std::int64_t>(left, 1 << 30)));
+    if (ready < 0 && errno != EINTR) return std::unexpected(Fault{FaultKind::infrastructure, "poll failed"});
+    if (ready > 0 && (entries[0].revents != 0)) break;
+    if (ready > 0 && (entries[1].revents & POLLIN)) return std::unexpected(describe_end());
+  }
+  const auto left = std::max<milliseconds>(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - Clock::now()));
+  auto frame = receive_frame(socket_.get(), kMaxFrameFromWorker, left);
+  if (frame) return std::move(frame->body);
+  switch (frame.error()) {
+    case ChannelError::closed: return std::unexpected(describe_end());
+    case ChannelError::timeout: return std::unexpected(Fault{FaultKind::timeout, "the worker's answer stopped half-way"});
+    case ChannelError::malformed: return std::unexpected(Fault{FaultKind::protocol, "the worker sent something that is not of the protocol"});
+    case ChannelError::system: break;
+  }
+  return std::unexpected(Fault{FaultKind::infrastructure, "reading from the worker failed"});
+}
+
+std::expected<nlohmann::json, Fault> Worker::await_hello(milliseconds limit) {
+  auto body = receive(limit);
+  if (!body) return body;
+  if (!body->contains("hello")) return std::unexpected(says_ok(*body) ? Fault{FaultKind::protocol, "no hello"} : fault_of_reply(*body));
+  return body;
+}
+
+std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body, std::span<const int> fds, milliseconds limit) {
+  auto with_fds = body;
+  if (!fds.empty()) with_fds["fds"] = fds.size();
+  if (auto sent = send_frame(socket_.get(), with_fds, fds, limit); !sent) {
+    if (sent.error() == ChannelError::timeout) return std::unexpected(Fault{FaultKind::timeout, "the worker does not read its requests"});
+    return std::unexpected(describe_end());
+  }
+  auto reply = receive(limit);
+  if (reply && !says_ok(*reply)) return std::unexpected(fault_of_reply(*reply));
+  return reply;
+}
+
+std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, std::size_t bytes, milliseconds limit) {
+  auto arena = Arena::create(bytes);
+  if (!arena) return std::unexpected(Fault{FaultKind::infrastructure, arena.error()});
+  arena_ = std::move(*arena);
+  sequence_ = 0;
+  const int fd = arena_.fd();
+  auto reply = request({{"op", "attach"}, {"layout", layout_json}}, std::span(&fd, 1), limit);
+  if (!reply) return std::unexpected(reply.error());
+  return {};
+}
+
+std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_lock, nlohmann::json fields) {
+  fields["op"] = "turns";
+  FileDescriptor filter;
+  int fd = -1;
+  if (with_lock) {
+    auto file = lock_filter_file();
+    if (!file) return std::unexpected(Fault{FaultKind::infrastructure, file.error()});
+    filter = std::move(*file);
+    fd = filter.get();
+  }
+  auto reply = request(fields, with_lock ? std::span<const int>(&fd, 1) : std::span<const int>(), limit);
+  if (!reply) return std::unexpected(reply.error());
+  in_turns_ = true;
+  if (!process_->freeze()) return std::unexpected(describe_end());
+  return {};
+}
+
+std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, bool freeze_after) {
+  auto& bell = doorbell();
+  bell.command = static_cast<std::uint32_t>(command);
+  const std::uint32_t sequence = ++sequence_;
+  const auto start = Clock::now();
+  bell.go.store(sequence, std::memory_order_seq_cst);
+  futex_wake(&bell.go);
+  if (!process_->thaw()) return std::unexpected(describe_end());
+  const auto deadline = start + limit;
+  for (;;) {
+    const auto done = bell.done.load(std::memory_order_acquire);
+    if (done == sequence) break;
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now()).count();
+    if (left <= 0) {
+      process_->freeze();
+      return std::unexpected(Fault{FaultKind::timeout, fmt::format("a call did not finish within {:.1f} s", static_cast<double>(limit.count()) / 1000)});
+    }
+    futex_wait(&bell.done, done, std::min<std::int64_t>(left, kWatchIntervalNs));
+    if (bell.done.load(std::memory_order_acquire) == done && process_->wait(milliseconds(0))) return std::unexpected(describe_end());
+  }
+  if (freeze_after && !process_->freeze()) return std::unexpected(describe_end());
+  const auto stop = Clock::now();
+  if (bell.status != 0) {
+    in_turns_ = false;
+    process_->thaw();
+    auto error = receive(milliseconds(5000));
+    return std::unexpected(error ? fault_of_reply(*error) : error.error());
+  }
+  return Turn{std::chrono::duration<double, std::micro>(stop - start).count()};
+}
+
+std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds limit) {
+  auto turn = ring(command, limit, true);
+  if (!turn) return std::unexpected(turn.error());
+  return {};
+}
+
+std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed, milliseconds limit) {
+  auto& bell = doorbell();
+  bell.num_calls = static_cast<std::uint32_t>(calls.size());
+  bell.reseed = reseed ? 1 : 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    bell.slot[i] = calls[i].slot;
+    bell.call_seed[i] = calls[i].call_seed;
+  }
+  return ring(Command::run, limit, true);
+}
+
+std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {
+  auto turn = ring(Command::leave, limit, false);
+  if (!turn) return std::unexpected(turn.error());
+  in_turns_ = false;
+  auto reply = receive(limit);
+  if (!reply) return std::unexpected(reply.error());
+  if (!says_ok(*reply)) return std::unexpected(fault_of_reply(*reply));
+  return {};
+}
+
+}  // namespace kb::worker

@@ -1,0 +1,93 @@
+// The judge's handle on one worker process, whichever implementation and role it has.
+//
+//   auto worker = Worker::start(launcher, command, ...);   // returns at once
+//   worker->await_hello(30s);
+//   worker->request({{"op", "attach"}, ...}, fds, 10s);
+//   worker->enter_turns(...);                       // now frozen
+//   worker->prepare(5s); ... auto turn = worker->run(calls, 5s);  // frozen before and after
+//   worker->leave_turns(5s);                        // serves requests again
+//
+// A worker in turn mode is frozen whenever no command of the judge runs, so that nothing of it (no
+// thread, no child) can use the device, look at the inputs, or prepare an answer outside the clock.
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sandbox/sandbox.h"
+#include "worker/arena.h"
+#include "worker/doorbell.h"
+#include "worker/fault.h"
+#include "worker/file_descriptor.h"
+
+namespace kb::worker {
+
+using std::chrono::milliseconds;
+
+/// One call of a turn.
+struct Call {
+  std::uint32_t slot = 0;
+  std::uint64_t call_seed = 0;
+};
+
+struct Turn {
+  double wall_us = 0;  ///< from just before `go` until the worker's whole process tree is stopped
+};
+
+class Worker {
+ public:
+  /// `command.argv` gets `--fd 3` appended, and the control socket as descriptor 3.
+  static std::expected<Worker, Fault> start(sandbox::Launcher& launcher, sandbox::Command command);
+  Worker(Worker&&) noexcept = default;
+  Worker& operator=(Worker&&) noexcept = default;
+
+  std::expected<nlohmann::json, Fault> await_hello(milliseconds limit);
+  /// Sends one request and waits for its reply. An `ok: false` reply is a Fault of the kind it names.
+  std::expected<nlohmann::json, Fault> request(const nlohmann::json& body, std::span<const int> fds, milliseconds limit);
+  /// Makes the arena that `layout_json` describes, and attaches it. The worker keeps it until it ends.
+  std::expected<void, Fault> attach(const nlohmann::json& layout_json, std::size_t bytes, milliseconds limit);
+  Arena& arena() { return arena_; }
+
+  /// Enters turn mode and freezes. `fields` are added to the request.
+  std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock, nlohmann::json fields = nlohmann::json::object());
+  std::expected<void, Fault> prepare(milliseconds limit) { return quiet_command(Command::prepare, limit); }
+  /// No new processes from here on.
+  std::expected<void, Fault> lock(milliseconds limit) { return quiet_command(Command::lock, limit); }
+  /// The timed turn: `calls` (1 … kMaxCalls) in order.
+  std::expected<Turn, Fault> run(std::span<const Call> calls, bool reseed, milliseconds limit);
+  /// Thaws and returns to serving requests.
+  std::expected<void, Fault> leave_turns(milliseconds limit);
+
+  bool in_turns() const { return in_turns_; }
+  sandbox::Process& process() { return *process_; }
+  /// For workers that wait in a pool: stop and continue outside turn mode.
+  bool pause() { return process_->freeze(); }
+  bool resume() { return process_->thaw(); }
+
+  /// A sentence on how the process ended, and the end of what it printed.
+  Fault describe_end();
+
+ private:
+  Worker(std::unique_ptr<sandbox::Process> process, FileDescriptor socket)
+      : process_(std::move(process)), socket_(std::move(socket)) {}
+  std::expected<nlohmann::json, Fault> receive(milliseconds limit);
+  std::expected<void, Fault> quiet_command(Command command, milliseconds limit);
+  // Rings the doorbell with the command words in place, and waits for the answer and the freeze.
+  std::expected<Turn, Fault> ring(Command command, milliseconds limit, bool freeze_after);
+  Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(arena_.bytes().data()); }
+
+  std::unique_ptr<sandbox::Process> process_;
+  FileDescriptor socket_;
+  Arena arena_;
+  std::uint32_t sequence_ = 0;
+  bool in_turns_ = false;
+};
+
+}  // namespace kb::worker
