@@ -160,15 +160,14 @@ class TestWorker:
 
         publications = place
         place += -(-8 * RECORD_WORDS * MAX_CALLS * len(spec["outputs"]) // 4096) * 4096
-        layout = {"publications": publications, "max_calls": MAX_CALLS,
+        layout = {"publications": publications, "max_calls": MAX_CALLS, "num_outputs": len(spec["outputs"]),
                   "params": [{"name": p["name"], **put(p)} for p in spec["params"]],
                   "inputs": [[put(i) if i["kind"] == "tensor" else {"value": i["value"]} for i in spec["inputs"]]
                              for _ in range(slots)]}
         floats = ("float64", "float32", "float16", "bfloat16")
         truths = [{**o, "dtype": "float64"} if o["dtype"] in floats else o for o in spec["outputs"]]
         layout["regions"] = {name: [[put(o) for o in outputs] for _ in range(slots)]
-                             for name, outputs in (("outputs", spec["outputs"]), ("expected", spec["outputs"]),
-                                                   ("truth", truths))}
+                             for name, outputs in (("expected", spec["outputs"]), ("truth", truths))}
         layout["size"] = -(-place // 4096) * 4096
         fd = os.memfd_create("arena", os.MFD_CLOEXEC)
         os.ftruncate(fd, layout["size"])

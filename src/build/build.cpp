@@ -95,7 +95,8 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
-// ---- Builder -------------------------------------------------------------------------------------
+// ---- Builder
+// -------------------------------------------------------------------------------------
 
 struct Builder::Impl {
   Options options;
@@ -133,8 +134,7 @@ struct Builder::Impl {
   std::expected<std::string, std::string> python_key(const std::string& source,
                                                      const Python& python,
                                                      const std::string& problem_source) const;
-  std::expected<Outcome, std::string> import_python(const std::string& source,
-                                                    const Python& python,
+  std::expected<Outcome, std::string> import_python(const std::string& source, const Python& python,
                                                     const std::string& problem_source,
                                                     Workplace& workplace) const;
   std::expected<Result, std::string> get(const std::string& key, const Cache::Build& build) const;
@@ -148,10 +148,10 @@ std::expected<Builder, std::string> Builder::create(Options options, sandbox::La
   auto compiler = find_compiler(options.compiler);
   if (!compiler) return std::unexpected(std::move(compiler.error()));
   if (!is_there(options.include_directory / "kernelbench" / "kernel.h")) {
-    return std::unexpected(fmt::format(
-        "the folder {} holds no kernelbench/kernel.h: reinstall kernelbench, or set "
-        "KERNELBENCH_HOME to its folder",
-        options.include_directory.string()));
+    return std::unexpected(
+        fmt::format("the folder {} holds no kernelbench/kernel.h: reinstall kernelbench, or set "
+                    "KERNELBENCH_HOME to its folder",
+                    options.include_directory.string()));
   }
   auto cache = Cache::open({.directory = options.cache_directory, .max_bytes = options.max_bytes});
   if (!cache) return std::unexpected(std::move(cache.error()));
@@ -162,9 +162,8 @@ std::expected<Builder, std::string> Builder::create(Options options, sandbox::La
 std::expected<Result, std::string> Builder::build_cpp(const std::string& source) {
   auto key = impl_->cpp_key(source);
   if (!key) return std::unexpected(std::move(key.error()));
-  return impl_->get(*key, [&](Workplace& workplace) {
-    return impl_->compile_cpp(source, workplace);
-  });
+  return impl_->get(*key,
+                    [&](Workplace& workplace) { return impl_->compile_cpp(source, workplace); });
 }
 
 std::expected<Result, std::string> Builder::build_python(const std::string& source,
@@ -198,7 +197,8 @@ std::expected<Result, std::string> Builder::Impl::get(const std::string& key,
   return result;
 }
 
-// ---- running a build -----------------------------------------------------------------------------
+// ---- running a build
+// -----------------------------------------------------------------------------
 
 Builder::Impl::Place Builder::Impl::place(const Workplace& workplace) const {
   if (launcher.will_sandbox()) return {kBuildRoot, kIncludeRoot};
@@ -263,7 +263,8 @@ std::expected<Outcome, std::string> Builder::Impl::outcome(const Workplace& work
     // These may be another machine's luck: not to be remembered. (A candidate that prints the
     // second's words gains nothing but another build.)
     if (run.exit.out_of_memory) {
-      log = fmt::format("the build used over {} MiB of memory\n{}", options.memory_bytes >> 20, log);
+      log =
+          fmt::format("the build used over {} MiB of memory\n{}", options.memory_bytes >> 20, log);
       keep = false;
     } else if (!run.exit.exited ||
                log.find("Killed signal terminated program") != std::string::npos) {
@@ -302,7 +303,8 @@ std::expected<void, std::string> furnish(
 
 }  // namespace
 
-// ---- C++ -----------------------------------------------------------------------------------------
+// ---- C++
+// -----------------------------------------------------------------------------------------
 
 std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string& source) const {
   Key key("cpp");
@@ -333,8 +335,8 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string
   sandbox::Command compile = command(workplace, here);
   compile.argv = {compiler.path.string()};
   compile.argv.insert(compile.argv.end(), cpp_flags().begin(), cpp_flags().end());
-  for (const std::string& argument :
-       {"-I" + here.include, std::string("kernel.cpp"), std::string("-o"), std::string("kernel.so")}) {
+  for (const std::string& argument : {"-I" + here.include, std::string("kernel.cpp"),
+                                      std::string("-o"), std::string("kernel.so")}) {
     compile.argv.push_back(argument);
   }
   auto ran = run(compile, workplace);
@@ -347,7 +349,8 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string
   return outcome(workplace, *ran, Status::ok, ran->output);
 }
 
-// ---- Python --------------------------------------------------------------------------------------
+// ---- Python
+// --------------------------------------------------------------------------------------
 
 std::expected<std::string, std::string> Builder::Impl::python_key(
     const std::string& source, const Python& python, const std::string& problem_source) const {
@@ -397,10 +400,10 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
   // ninja may be a package of the same Python.
   import.environment[0].second =
       fs::path(python.executable).parent_path().string() + ":/usr/bin:/bin";
-  import.environment.insert(import.environment.end(),
-                            {{"MAX_JOBS", std::to_string(jobs)},
-                             {"TORCH_EXTENSIONS_DIR", here.root + "/ext"},
-                             {"CXX", compiler.path.string()}});
+  import.environment.insert(import.environment.end(), {{"MAX_JOBS", std::to_string(jobs)},
+                                                       {"TORCH_EXTENSIONS_DIR", here.root + "/ext"},
+                                                       { "CXX",
+                                                         compiler.path.string() }});
   for (const std::string& folder : python.folders) import.read_only.push_back({folder, ""});
   import.read_only.push_back({python.package_folder.string(), ""});
 
@@ -429,11 +432,12 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
   if (auto file = open_beneath(folder->get(), "extensions.json")) {
     json = read_file(file->get(), kMaxExtensionsBytes);
   }
-  if (!json) return load_error("importing the candidate ended Python before its builds were listed");
+  if (!json)
+    return load_error("importing the candidate ended Python before its builds were listed");
   auto extensions = parse_extensions(*json);
   if (!extensions) {
-    return load_error(fmt::format("the candidate spoilt its build: extensions.json {}",
-                                  extensions.error()));
+    return load_error(
+        fmt::format("the candidate spoilt its build: extensions.json {}", extensions.error()));
   }
   const std::string& words = extensions->text.empty() ? ran->output : extensions->text;
   if (extensions->status != Status::ok) return outcome(workplace, *ran, extensions->status, words);
@@ -447,7 +451,8 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
   return outcome(workplace, *ran, Status::ok, words);
 }
 
-// ---- where the cache is --------------------------------------------------------------------------
+// ---- where the cache is
+// --------------------------------------------------------------------------
 
 fs::path default_cache_directory() {
   const auto absolute = [](const char* text) -> std::optional<fs::path> {

@@ -1,9 +1,10 @@
 // Builds candidates in the compile sandbox, behind a content-addressed cache.
 //
-// A build never runs a candidate outside a sandbox, has no network and writes to its own folder only. Its result is a folder
-// of the cache, `<cache>/<first two hex digits>/<key>/`, that appears by one rename(2) and is never changed afterwards;
-// the key is a SHA-256 of everything that the result depends on. Any number of
-// processes may share a cache; one that is killed leaves a temporary folder that the next one sweeps (when its owner's lock is gone).
+// A build never runs a candidate outside a sandbox, has no network and writes to its own folder
+// only. Its result is a folder of the cache, `<cache>/<first two hex digits>/<key>/`, that appears
+// by one rename(2) and is never changed afterwards; the key is a SHA-256 of everything that the
+// result depends on. Any number of processes may share a cache; one that is killed leaves a
+// temporary folder that the next one sweeps (when its owner's lock is gone).
 #pragma once
 
 #include <chrono>
@@ -21,8 +22,8 @@ namespace kb::build {
 
 /// A shared library made from a candidate.
 struct Artifact {
-  std::string name;             ///< module name for a Python extension; "kernel" for a native candidate
-  std::filesystem::path path;   ///< inside the cache; read-only
+  std::string name;  ///< module name for a Python extension; "kernel" for a native candidate
+  std::filesystem::path path;  ///< inside the cache; read-only
 };
 
 enum class Status {
@@ -35,27 +36,28 @@ enum class Status {
 struct Result {
   Status status = Status::ok;
   std::vector<Artifact> artifacts;  ///< one for native; any number (also none) for Python
-  std::string log;                  ///< bounded to 64 KiB; failures are cached with their log, time-outs are not
+  std::string log;  ///< bounded to 64 KiB; failures are cached with their log, time-outs are not
   bool cached = false;
-  double build_ms = 0;              ///< 0 when cached
+  double build_ms = 0;  ///< 0 when cached
 };
 
 struct Options {
   std::filesystem::path cache_directory;    ///< made if missing
-  std::filesystem::path include_directory;  ///< holds kernelbench/kernel.h: installation_root() / "include"
+  std::filesystem::path include_directory;  ///< holds kernelbench/kernel.h
   std::filesystem::path compiler;           ///< absolute; empty: the system's g++
-  std::uint64_t max_bytes = 10ull << 30;    ///< of the cache: least recently used entries are dropped, never one used within the hour
-  std::chrono::milliseconds time_limit{120'000};
+  std::uint64_t max_bytes = 10ull << 30;    ///< of the cache: least recently used entries are
+                                            ///< dropped, never one used within the hour
+  std::chrono::milliseconds time_limit{300'000};
   std::uint64_t memory_bytes = 8ull << 30;
-  unsigned jobs = 0;                      ///< parallel compiler processes for one extension build; 0: one per CPU
+  unsigned jobs = 0;  ///< parallel compiler processes for one extension build; 0: one per CPU
 };
 
 /// What a Python build needs to know of the interpreter (from worker/python_environment.h).
 struct Python {
-  std::string executable;                 ///< absolute
-  std::vector<std::string> folders;       ///< to be visible read-only: prefixes, site-packages
-  std::string identity;                   ///< version strings of Python and torch, part of the key
-  std::filesystem::path package_folder;   ///< holds kernelbench_worker/
+  std::string executable;                ///< absolute
+  std::vector<std::string> folders;      ///< to be visible read-only: prefixes, site-packages
+  std::string identity;                  ///< version strings of Python and torch, part of the key
+  std::filesystem::path package_folder;  ///< holds kernelbench_worker/
 };
 
 class Builder {
@@ -65,13 +67,15 @@ class Builder {
   Builder(Builder&&) noexcept;
   ~Builder();
 
-  /// Compiles a native C++ candidate: g++ -std=c++20 -O3 -march=native -fopenmp -fPIC -shared, include/ on the path.
-  /// Error: infrastructure (disk full, unreadable cache), one sentence. Thread-safe.
+  /// Compiles a native C++ candidate: g++ -std=c++20 -O3 -march=native -fopenmp -fPIC -shared,
+  /// include/ on the path. Error: infrastructure (disk full, unreadable cache), one sentence.
+  /// Thread-safe.
   std::expected<Result, std::string> build_cpp(const std::string& source);
 
-  /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and load_inline building into the
-  /// cache, and collects the extension modules it built, in the order of first use. A source that mentions neither returns ok at once,
-  /// without artifacts. With `problem_source` also what is built when ModelNew is constructed or called. Thread-safe.
+  /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and
+  /// load_inline building into the cache, and collects the extension modules it built, in the order
+  /// of first use. A source that mentions neither returns ok at once, without artifacts. With
+  /// `problem_source` also what is built when ModelNew is constructed or called. Thread-safe.
   std::expected<Result, std::string> build_python(const std::string& source, const Python& python,
                                                   const std::string& problem_source = {});
 

@@ -60,7 +60,9 @@ std::unexpected<std::string> failure(const fs::path& path, int error) {
   return std::unexpected(sentence(path, error));
 }
 
-bool not_writable(int error) { return error == EACCES || error == EPERM || error == EROFS; }
+bool not_writable(int error) {
+  return error == EACCES || error == EPERM || error == EROFS;
+}
 
 // A name that nobody else has, for a folder in tmp/.
 std::string fresh_name(std::string_view purpose) {
@@ -70,9 +72,9 @@ std::string fresh_name(std::string_view purpose) {
 }
 
 std::chrono::system_clock::time_point to_time(const timespec& time) {
-  return std::chrono::system_clock::time_point(std::chrono::duration_cast<
-                                               std::chrono::system_clock::duration>(
-      std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+  return std::chrono::system_clock::time_point(
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(
+          std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
 }
 
 std::vector<fs::path> children(const fs::path& folder) {
@@ -88,7 +90,8 @@ std::vector<fs::path> children(const fs::path& folder) {
 
 }  // namespace
 
-// ---- Workplace -----------------------------------------------------------------------------------
+// ---- Workplace
+// -----------------------------------------------------------------------------------
 
 std::expected<void, Workplace::Refusal> Workplace::adopt(const fs::path& relative,
                                                          const std::string& name,
@@ -129,7 +132,8 @@ void Workplace::forget() {
   files_.clear();
 }
 
-// ---- Cache ---------------------------------------------------------------------------------------
+// ---- Cache
+// ---------------------------------------------------------------------------------------
 
 struct Cache::Impl {
   Options options;
@@ -156,7 +160,9 @@ Cache::Cache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Cache::Cache(Cache&&) noexcept = default;
 Cache::~Cache() = default;
 
-fs::path Cache::entry_folder(const std::string& key) const { return impl_->entry_folder(key); }
+fs::path Cache::entry_folder(const std::string& key) const {
+  return impl_->entry_folder(key);
+}
 
 std::expected<Cache, std::string> Cache::open(Options options) {
   std::error_code error;
@@ -290,10 +296,9 @@ std::expected<Entry, std::string> Cache::Impl::make(const std::string& key, cons
 
 std::expected<Entry, std::string> Cache::Impl::commit(const std::string& key,
                                                       const fs::path& prepared,
-                                                      const Workplace& workplace,
-                                                      Outcome outcome) {
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now());
+                                                      const Workplace& workplace, Outcome outcome) {
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   Manifest manifest{.key = key,
                     .status = std::move(outcome.status),
                     .log = std::move(outcome.log),
@@ -321,7 +326,8 @@ std::expected<Entry, std::string> Cache::Impl::commit(const std::string& key,
   return entry;
 }
 
-// ---- keeping the folder small --------------------------------------------------------------------
+// ---- keeping the folder small
+// --------------------------------------------------------------------
 
 // Best effort: there will be another sweep.
 void Cache::sweep() const {
@@ -329,7 +335,7 @@ void Cache::sweep() const {
     fs::path place = path;
     if (path.extension() == kOwnerSuffix) {
       place.replace_extension();
-    } else if (struct stat owner {};
+    } else if (struct stat owner{};
                ::lstat((fs::path(path) += kOwnerSuffix).c_str(), &owner) == 0) {
       continue;  // its owner's turn comes in this loop
     }

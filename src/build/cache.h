@@ -1,7 +1,8 @@
 // A folder cache whose entries are named by what they were made from.
 //
 //   <cache>/ab/ab12…/     an entry: manifest.json and the files that it lists, all mode 0444
-//   <cache>/locks/ab12…   flock: exclusive while the entry is made, repaired or dropped, shared while
+//   <cache>/locks/ab12…   flock: exclusive while the entry is made, repaired or dropped, shared
+//   while
 //                         it is looked up
 //   <cache>/tmp/…         one folder for each build in progress; its maker holds a flock on it
 //
@@ -59,10 +60,10 @@ class Workplace {
 
 /// What a build came to.
 struct Outcome {
-  std::string status;   ///< a word of the caller's
-  std::string log;      ///< valid UTF-8
+  std::string status;  ///< a word of the caller's
+  std::string log;     ///< valid UTF-8
   double build_ms = 0;
-  bool keep = true;     ///< false: not to be cached (a time-out)
+  bool keep = true;  ///< false: not to be cached (a time-out)
 };
 
 struct Entry {

@@ -300,17 +300,19 @@ TEST_P(DamageTest, IsRepaired) {
   EXPECT_TRUE(list(root / "cache/tmp").empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    CacheTest, DamageTest,
-    testing::Values("changed library", "truncated library", "longer library", "missing library",
-                    "truncated manifest", "empty manifest", "missing manifest",
-                    "another entry's manifest", "symbolic link for a library",
-                    "symbolic link for the entry", "file for a folder", "empty folder"),
-    [](const auto& parameter) {
-      std::string name = parameter.param;
-      std::ranges::replace_if(name, [](char c) { return c == ' ' || c == '\''; }, '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(CacheTest, DamageTest,
+                         testing::Values("changed library", "truncated library", "longer library",
+                                         "missing library", "truncated manifest", "empty manifest",
+                                         "missing manifest", "another entry's manifest",
+                                         "symbolic link for a library",
+                                         "symbolic link for the entry", "file for a folder",
+                                         "empty folder"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == ' ' || c == '\''; }, '_');
+                           return name;
+                         });
 
 // Runs `body` in a child that is an ordinary user (when we are root: nobody).
 int as_ordinary_user(const fs::path& folder, const std::function<int()>& body) {
@@ -328,17 +330,21 @@ int check(bool good, const std::string& what) {
 }
 
 TEST_F(CacheTest, AnOrdinaryUserRepairsAnEntryWithoutPermissions) {
-  EXPECT_EQ(as_ordinary_user(root.path(), [&] {
-    const Cache cache = open();
-    const auto entry = cache.get(key, build());
-    if (!entry) return check(false, entry.error());
-    ::chmod(cache.entry_folder(key).c_str(), 0);
-    const auto again = cache.get(key, build());
-    if (!again) return check(false, again.error());
-    ::chmod(again->files[0].path.c_str(), 0);
-    const auto third = cache.get(key, build());
-    return check(third && builds == 3 && list(root / "cache/tmp").empty(), "not repaired");
-  }), 0);
+  EXPECT_EQ(as_ordinary_user(root.path(),
+                             [&] {
+                               const Cache cache = open();
+                               const auto entry = cache.get(key, build());
+                               if (!entry) return check(false, entry.error());
+                               ::chmod(cache.entry_folder(key).c_str(), 0);
+                               const auto again = cache.get(key, build());
+                               if (!again) return check(false, again.error());
+                               ::chmod(again->files[0].path.c_str(), 0);
+                               const auto third = cache.get(key, build());
+                               return check(
+                                   third && builds == 3 && list(root / "cache/tmp").empty(),
+                                   "not repaired");
+                             }),
+            0);
 }
 
 TEST_F(CacheTest, ADamagedEntryOfAnotherUserIsAClearError) {
@@ -346,15 +352,19 @@ TEST_F(CacheTest, ADamagedEntryOfAnotherUserIsAClearError) {
   const Cache cache = open();
   ASSERT_TRUE(cache.get(key, build()));
   fs::permissions(cache.entry_folder(key), fs::perms::none);
-  for (const char* name : {"", "tmp", "locks"}) fs::permissions(root / "cache" / name, fs::perms::all);
-  EXPECT_EQ(as_ordinary_user(root.path(), [&] {
-    const auto entry = cache.get(key, build());
-    if (entry) return check(false, "no error");
-    std::fprintf(stderr, "%s\n", entry.error().c_str());
-    return check(entry.error().find(cache.entry_folder(key)) != std::string::npos &&
-                     entry.error().find("remove it") != std::string::npos,
-                 entry.error());
-  }), 0);
+  for (const char* name : {"", "tmp", "locks"})
+    fs::permissions(root / "cache" / name, fs::perms::all);
+  EXPECT_EQ(as_ordinary_user(
+                root.path(),
+                [&] {
+                  const auto entry = cache.get(key, build());
+                  if (entry) return check(false, "no error");
+                  std::fprintf(stderr, "%s\n", entry.error().c_str());
+                  return check(entry.error().find(cache.entry_folder(key)) != std::string::npos &&
+                                   entry.error().find("remove it") != std::string::npos,
+                               entry.error());
+                }),
+            0);
 }
 
 TEST_F(CacheTest, AReadOnlyCacheServesWhatItHasAndIsAClearErrorOtherwise) {
@@ -365,17 +375,20 @@ TEST_F(CacheTest, AReadOnlyCacheServesWhatItHasAndIsAClearErrorOtherwise) {
       fs::permissions(root / name, fs::perms(0555));
     }
   }
-  EXPECT_EQ(as_ordinary_user(root.path(), [&] {
-    const Cache here = open();
-    const auto hit = here.get(key, build());
-    if (!hit || !hit->cached) return check(false, "no hit");
-    const auto miss = here.get(sha256_hex("other"), build());
-    if (miss) return check(false, "no error");
-    std::fprintf(stderr, "%s\n", miss.error().c_str());
-    return check(miss.error().find((root / "cache").string()) != std::string::npos &&
-                     miss.error().find("another cache folder") != std::string::npos,
-                 miss.error());
-  }), 0);
+  EXPECT_EQ(as_ordinary_user(
+                root.path(),
+                [&] {
+                  const Cache here = open();
+                  const auto hit = here.get(key, build());
+                  if (!hit || !hit->cached) return check(false, "no hit");
+                  const auto miss = here.get(sha256_hex("other"), build());
+                  if (miss) return check(false, "no error");
+                  std::fprintf(stderr, "%s\n", miss.error().c_str());
+                  return check(miss.error().find((root / "cache").string()) != std::string::npos &&
+                                   miss.error().find("another cache folder") != std::string::npos,
+                               miss.error());
+                }),
+            0);
 }
 
 TEST_F(CacheTest, AFolderThatCannotBeMadeIsAClearError) {

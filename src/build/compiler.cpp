@@ -81,10 +81,18 @@ const std::vector<std::string>& cpp_flags() {
   // -fno-gnu-unique: a library with unique symbols can never be unloaded, and shares them.
   // -z defs: a forgotten function is an error here, with its name, and not when it is loaded.
   // Symbols stay visible by default: `extern "C" int kb_run` must do without KB_EXPORT.
-  static const std::vector<std::string> flags{
-      "-std=c++20", "-O3",          "-march=native",       "-fopenmp",
-      "-fPIC",      "-shared",      "-pipe",               "-fno-gnu-unique",
-      "-Wl,-z,defs", "-Wl,-z,relro,-z,now", "-fdiagnostics-color=never", "-fmax-errors=50"};
+  static const std::vector<std::string> flags{"-std=c++20",
+                                              "-O3",
+                                              "-march=native",
+                                              "-fopenmp",
+                                              "-fPIC",
+                                              "-shared",
+                                              "-pipe",
+                                              "-fno-gnu-unique",
+                                              "-Wl,-z,defs",
+                                              "-Wl,-z,relro,-z,now",
+                                              "-fdiagnostics-color=never",
+                                              "-fmax-errors=50"};
   return flags;
 }
 
@@ -104,9 +112,9 @@ std::expected<Compiler, std::string> find_compiler(const fs::path& wanted) {
         description.error() == 0
             ? "it does not accept the flags of g++"
             : std::error_code(description.error(), std::generic_category()).message();
-    return std::unexpected(fmt::format(
-        "cannot use the C++ compiler {} ({}): install the package g++, then try again",
-        path.string(), why));
+    return std::unexpected(
+        fmt::format("cannot use the C++ compiler {} ({}): install the package g++, then try again",
+                    path.string(), why));
   }
   std::error_code error;
   const fs::path resolved = fs::canonical(path, error);

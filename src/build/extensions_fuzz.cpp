@@ -1,4 +1,5 @@
-// parse_extensions() against arbitrary bytes: no crash, and nothing outside its bounds gets through.
+// parse_extensions() against arbitrary bytes: no crash, and nothing outside its bounds gets
+// through.
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>

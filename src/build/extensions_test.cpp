@@ -40,19 +40,19 @@ TEST(Extensions, AFailureHasNoExtensions) {
 }
 
 TEST(Extensions, RefusesOtherShapes) {
-  for (const char* text :
-       {"", "null", "[]", "{}", "{\"status\": \"ok\"}", "{\"status\":",
-        R"({"status": 1, "text": "", "extensions": []})",
-        R"({"status": "ok", "text": null, "extensions": []})",
-        R"({"status": "ok", "text": "", "extensions": {}})",
-        R"({"status": "correct", "text": "", "extensions": []})",
-        R"({"status": "timeout", "text": "", "extensions": []})",
-        "{\"status\": \"ok\", \"text\": \"\xff\", \"extensions\": []}"}) {
+  for (const char* text : {"", "null", "[]", "{}", "{\"status\": \"ok\"}",
+                           "{\"status\":", R"({"status": 1, "text": "", "extensions": []})",
+                           R"({"status": "ok", "text": null, "extensions": []})",
+                           R"({"status": "ok", "text": "", "extensions": {}})",
+                           R"({"status": "correct", "text": "", "extensions": []})",
+                           R"({"status": "timeout", "text": "", "extensions": []})",
+                           "{\"status\": \"ok\", \"text\": \"\xff\", \"extensions\": []}"}) {
     EXPECT_NE(error_of(text), "") << text;
   }
   EXPECT_THAT(error_of(std::string(kMaxExtensionsBytes + 1, ' ')), HasSubstr("too large"));
   EXPECT_NE(error_of(std::string(200'000, '[')), "");
-  EXPECT_NE(error_of(R"({"a": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}"), "");
+  EXPECT_NE(error_of(R"({"a": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
+            "");
 }
 
 TEST(Extensions, RefusesBadNames) {
@@ -68,8 +68,8 @@ TEST(Extensions, RefusesBadNames) {
 }
 
 TEST(Extensions, RefusesPathsThatLeave) {
-  for (const char* file : {"", "/etc/passwd", "../x", "a/../../x", "./x", "a//b", "a/", "..",
-                           "a\\u0000b", "a\\nb"}) {
+  for (const char* file :
+       {"", "/etc/passwd", "../x", "a/../../x", "./x", "a//b", "a/", "..", "a\\u0000b", "a\\nb"}) {
     EXPECT_THAT(error_of(listing(std::string(R"({"name": "a", "file": ")") + file + "\"}")),
                 HasSubstr("outside"))
         << file;

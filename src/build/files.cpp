@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,8 +13,6 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "build/sha256.h"
 
 namespace kb::build {
@@ -22,7 +21,9 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64 << 10;
 
-std::unexpected<int> last_error() { return std::unexpected(errno); }
+std::unexpected<int> last_error() {
+  return std::unexpected(errno);
+}
 
 // Retries a call that a signal interrupted.
 template <class Call>
@@ -44,9 +45,8 @@ std::expected<std::uint64_t, CopyError> for_each_chunk(int fd, std::uint64_t max
   auto buffer = std::make_unique<std::array<char, kChunkBytes>>();
   std::uint64_t size = 0;
   while (true) {
-    const ssize_t got = retry([&] {
-      return ::pread(fd, buffer->data(), buffer->size(), static_cast<off_t>(size));
-    });
+    const ssize_t got = retry(
+        [&] { return ::pread(fd, buffer->data(), buffer->size(), static_cast<off_t>(size)); });
     if (got < 0) return std::unexpected(CopyError{errno, true});
     if (got == 0) return size;
     size += static_cast<std::uint64_t>(got);
@@ -148,7 +148,8 @@ Io<void> write_file(const std::filesystem::path& path, std::string_view bytes, m
   return {};
 }
 
-// ---- removing ------------------------------------------------------------------------------------
+// ---- removing
+// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -186,7 +187,9 @@ Io<FileDescriptor> open_for_removal(int parent, const char* name) {
   return open_at(parent, name, O_RDONLY | kFlags);
 }
 
-bool gone(int error) { return error == ENOENT; }
+bool gone(int error) {
+  return error == ENOENT;
+}
 
 }  // namespace
 

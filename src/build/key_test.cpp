@@ -23,10 +23,14 @@ TEST(Key, EqualIngredientsGiveEqualKeys) {
 
 TEST(Key, ChangesWithEachIngredientAndWithWhereOneEnds) {
   const std::set<std::string> keys{
-      key_of("cpp", {{"a", "bc"}, {"d", "e"}}),  key_of("python", {{"a", "bc"}, {"d", "e"}}),
-      key_of("cpp", {{"ab", "c"}, {"d", "e"}}),  key_of("cpp", {{"a", "b"}, {"cd", "e"}}),
-      key_of("cpp", {{"a", "bc"}, {"d", "f"}}),  key_of("cpp", {{"d", "e"}, {"a", "bc"}}),
-      key_of("cpp", {{"a", "bc"}}),              key_of("cpp", {{"a", "bc"}, {"d", ""}}),
+      key_of("cpp", {{"a", "bc"}, {"d", "e"}}),
+      key_of("python", {{"a", "bc"}, {"d", "e"}}),
+      key_of("cpp", {{"ab", "c"}, {"d", "e"}}),
+      key_of("cpp", {{"a", "b"}, {"cd", "e"}}),
+      key_of("cpp", {{"a", "bc"}, {"d", "f"}}),
+      key_of("cpp", {{"d", "e"}, {"a", "bc"}}),
+      key_of("cpp", {{"a", "bc"}}),
+      key_of("cpp", {{"a", "bc"}, {"d", ""}}),
       key_of("cpp", {{"a", "bc1:1:de"}}),
   };
   EXPECT_EQ(keys.size(), 9u);

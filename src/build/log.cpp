@@ -53,7 +53,9 @@ std::size_t prefix_length(std::string_view text, char before,
   return 0;
 }
 
-bool continues_sequence(char c) { return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80; }
+bool continues_sequence(char c) {
+  return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80;
+}
 
 }  // namespace
 

@@ -13,7 +13,8 @@ TEST(Log, RemovesThePrefixOfPathsOnly) {
   EXPECT_EQ(clean_log("from /kernelbench/include/kernelbench/kernel.h:3", prefixes),
             "from kernelbench/kernel.h:3");
   EXPECT_EQ(clean_log("g++ -I/build/ext", prefixes), "g++ -Iext");
-  EXPECT_EQ(clean_log("/usr/src/build/x.h /buildings/x", prefixes), "/usr/src/build/x.h /buildings/x");
+  EXPECT_EQ(clean_log("/usr/src/build/x.h /buildings/x", prefixes),
+            "/usr/src/build/x.h /buildings/x");
 }
 
 TEST(Log, IsPrintableUtf8) {

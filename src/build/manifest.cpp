@@ -30,12 +30,9 @@ std::string serialize(const Manifest& manifest) {
     files.push_back(
         {{"name", file.name}, {"size", file.digest.size}, {"sha256", file.digest.sha256}});
   }
-  json value = {{"key", manifest.key},
-                {"status", manifest.status},
-                {"log", manifest.log},
-                {"created", manifest.created},
-                {"build_ms", manifest.build_ms},
-                {"files", std::move(files)}};
+  json value = {{"key", manifest.key},           {"status", manifest.status},
+                {"log", manifest.log},           {"created", manifest.created},
+                {"build_ms", manifest.build_ms}, {"files", std::move(files)}};
   value["digest"] = sha256_hex(dump(value));
   return dump(value) + "\n";
 }

@@ -14,7 +14,8 @@ namespace kb::build {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "kernelbench-test-XXXXXX").string();
+    std::string name =
+        (std::filesystem::temp_directory_path() / "kernelbench-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = name;
   }

@@ -30,7 +30,7 @@ int eval(const EvalFlags& flags) {
   judge::Evaluator evaluator(workshop.environment(), options);
   // The imports of torch run while the candidate compiles.
   evaluator.warm_up(candidate.backend, candidate.backend == problem::Backend::python ? 1 : 0);
-  const auto build = evaluator.build(candidate);
+  const auto build = evaluator.build(problem, candidate);
   if (!build) throw UsageError(build.error().message);
   std::optional<judge::Result> result;
   {

@@ -80,7 +80,7 @@ void compile_all(std::vector<Job>& jobs, const judge::Evaluator& evaluator, unsi
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1)) < to_build.size();) {
-      auto built = evaluator.build(*to_build[i]->candidate);
+      auto built = evaluator.build(to_build[i]->problem, *to_build[i]->candidate);
       const std::scoped_lock lock(mutex);
       to_build[i]->build = std::move(built);
       progress.done("");

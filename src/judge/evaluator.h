@@ -1,7 +1,7 @@
 // Judges candidates on one device, one at a time.
 //
 //   Evaluator evaluator(environment, options);
-//   auto build = evaluator.build(candidate);                  // any thread
+//   auto build = evaluator.build(problem, candidate);                 // any thread
 //   auto result = evaluator.evaluate(problem, candidate, build);
 //
 // What an evaluation does, in order: static check; build; reference (loaded, timed alone, compared with float64: once a problem);
@@ -47,7 +47,7 @@ class Evaluator {
   /// Starts the workers that a problem and candidates of this backend will need, without waiting.
   void warm_up(problem::Backend backend, std::size_t python_candidates_to_come);
   /// Compiles what the candidate needs compiled. Thread-safe.
-  std::expected<build::Result, Refusal> build(const problem::Candidate& candidate) const;
+  std::expected<build::Result, Refusal> build(const problem::Problem& problem, const problem::Candidate& candidate) const;
   /// `progress` (may be empty) is called with the name of each phase as it begins.
   std::expected<Result, Refusal> evaluate(const problem::Problem& problem, const problem::Candidate& candidate,
                                           const build::Result& build, const std::function<void(const char*)>& progress = {});

@@ -13,7 +13,7 @@ namespace kb::judge {
 using std::chrono::milliseconds;
 
 struct TimeLimits {
-  milliseconds compile{120'000};
+  milliseconds compile{300'000};
   milliseconds load{60'000};         ///< import, construction, kb_create
   milliseconds first_call{60'000};   ///< may hold a JIT compiler
   milliseconds call{10'000};         ///< each later call

@@ -259,6 +259,11 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
   return std::span<const measure::Solo>(turns);
 }
 
+std::expected<std::span<const measure::Solo>, Fault> Reference::solo_again(int calls) {
+  solo_.erase(calls);
+  return solo(calls);
+}
+
 // The public tolerance, widened to twice the default reference's own error against the float64 truth.
 std::expected<void, Fault> Reference::measure_error() {
   const double base = public_tolerance(options_.precision);

@@ -41,6 +41,8 @@ class Reference {
   double call_us() const { return call_us_; }
   /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be frozen, but better does not exist.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo(int calls);
+  /// The same, but taken anew, in the place of what was known: for when the machine itself may have changed.
+  std::expected<std::span<const measure::Solo>, worker::Fault> solo_again(int calls);
   /// state_dict values in the order of spec().params; a private copy.
   std::span<const std::vector<std::byte>> params() const { return params_; }
 

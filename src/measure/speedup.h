@@ -11,7 +11,8 @@
 // where they show a speedup that is significantly lower than the others', theirs is credited (flag `batch_dependent`).
 //
 // Slowed reference. The reference was timed alone before the candidate existed. Where its paired time is significantly more than 2 % above that,
-// the ratios are scaled down to the solo time (flag `baseline_disturbed`).
+// the ratios are scaled down to the solo time (flag `baseline_disturbed`). (The judge asks twice: it then times the reference alone once more, after the
+// candidate's death, so that a machine which became slower by itself is not held against the candidate.)
 #pragma once
 
 #include <cstdint>

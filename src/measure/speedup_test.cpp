@@ -102,7 +102,7 @@ TEST(Speedup, CreditsTheSoloTimeOfADisturbedReference) {
 }
 
 TEST(Speedup, IsFiniteWhenACallIsBelowTheJitter) {
-  Machine machine({150, 0}, 20);
+  Machine machine({150, 0}, 0.5);
   const auto estimate = estimate_speedup(pairs_of(machine, 0.2, 0.1, 1, 30));
   EXPECT_TRUE(std::isfinite(estimate.speedup));
   EXPECT_THAT(estimate.flags, Contains("below_resolution"));

@@ -6,8 +6,7 @@
 //   - a number with letters behind it (`1if x`) is one token;
 //   - an f-string is one token with its fields, white space in them included;
 //   - indentation that is split by a backslash, or that mixes tabs and spaces so that its depth
-//   depends on the width of a tab, is
-//     kept as it is, and so is all indentation after it.
+//     depends on the width of a tab, is kept as it is, and so is all indentation after it.
 // f-strings follow the rules of Python 3.12 (quotes may be used again inside a field), which accept
 // what earlier versions accept.
 #pragma once

@@ -34,16 +34,15 @@ Attendant::~Attendant() {
 }
 
 std::expected<Spawned, std::string> Attendant::spawn(const SpawnRequest& request) {
-  std::expected<Spawned, std::string> result;
-  std::packaged_task<void()> task([&] { result = kb::sandbox::spawn(request); });
-  std::future<void> done = task.get_future();
+  Fork fork{request, std::nullopt};
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
+    forks_.push_back(&fork);
   }
   wake();
-  done.wait();
-  return result;
+  std::unique_lock lock(mutex_);
+  forked_.wait(lock, [&] { return fork.result.has_value(); });
+  return std::move(*fork.result);
 }
 
 std::uint64_t Attendant::attend(std::shared_ptr<OutputBuffer> output) {
@@ -89,18 +88,23 @@ void Attendant::run() {
   std::array<epoll_event, 16> events;
   for (;;) {
     bool checking = false;
-    std::vector<std::packaged_task<void()>> tasks;
+    std::vector<Fork*> forks;
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      tasks.swap(tasks_);
+      forks.swap(forks_);
       checking = !checks_.empty();
       if (checking && Clock::now() >= next_check) {
         for (const auto& [number, check] : checks_) check();
         next_check = Clock::now() + check_interval;
       }
     }
-    for (auto& task : tasks) task();
+    for (Fork* fork : forks) {
+      auto result = kb::sandbox::spawn(fork->request);
+      const std::lock_guard lock(mutex_);
+      fork->result = std::move(result);
+      forked_.notify_all();
+    }
 
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                    checking ? static_cast<int>(check_interval.count()) : -1);

@@ -1,19 +1,21 @@
 // The one thread of a launcher, which attends to everything that it has started.
 //
-//  - It does the forking. The kernel sends the parent-death signal when the forking *thread* ends; were
+//  - It does the forking. The kernel sends the parent-death signal when the forking *thread* ends;
+//  were
 //    sandboxes forked by pool threads, they would die with those. This thread lives until the last
 //    sandbox has gone.
 //  - It empties the pipes that the programs print to.
 //  - It counts processes where neither a control group nor an rlimit does.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <expected>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,6 +44,10 @@ class Attendant {
   void forget(std::uint64_t number);
 
  private:
+  struct Fork {
+    const SpawnRequest& request;
+    std::optional<std::expected<Spawned, std::string>> result;
+  };
   void run();
   void wake();
 
@@ -49,7 +55,8 @@ class Attendant {
   std::uint64_t next_number_ = 1;  ///< 0 is the wake-up event
   std::map<std::uint64_t, std::shared_ptr<OutputBuffer>> outputs_;
   std::map<std::uint64_t, std::function<void()>> checks_;
-  std::vector<std::packaged_task<void()>> tasks_;
+  std::vector<Fork*> forks_;  ///< wanted; each is its caller's, who waits for forked_
+  std::condition_variable forked_;
   bool stopping_ = false;
   UniqueFd epoll_;
   UniqueFd wake_;

@@ -1,4 +1,5 @@
-// The command line that makes bubblewrap build a sandbox. Options that bubblewrap 0.6 has, no others.
+// The command line that makes bubblewrap build a sandbox. Options that bubblewrap 0.6 has, no
+// others.
 #pragma once
 
 #include <expected>
@@ -14,11 +15,12 @@ struct Bubblewrap {
   bool has_size = false;  ///< --size for --tmpfs, from 0.7 on
 };
 
-/// Looks in the folders where distributions put it, then along `search_path` (the value of PATH). Error:
-/// a sentence that says what to install.
+/// Looks in the folders where distributions put it, then along `search_path` (the value of PATH).
+/// Error: a sentence that says what to install.
 std::expected<std::string, std::string> find_bubblewrap(const char* search_path);
 
-/// Descriptors that bubblewrap itself reads and closes, by the numbers that they have in its process.
+/// Descriptors that bubblewrap itself reads and closes, by the numbers that they have in its
+/// process.
 struct BubblewrapFds {
   int seccomp = -1;  ///< the filter
   int status = -1;   ///< where it says the pid of its init, and that the program has been started

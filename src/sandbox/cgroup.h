@@ -4,8 +4,9 @@
 // judge may or may not be allowed to make groups in them. Cgroups::find() looks for a place in each
 // hierarchy by trying, and a Cgroup is one group in every place that is of use.
 //
-// Groups are called kernelbench-<pid of the judge>-<n>. The judge holds a lock (flock) on each, so that
-// what a killed judge left behind can be told from what a living one uses, and is removed by the next.
+// Groups are called kernelbench-<pid of the judge>-<n>. The judge holds a lock (flock) on each, so
+// that what a killed judge left behind can be told from what a living one uses, and is removed by
+// the next.
 #pragma once
 
 #include <sys/types.h>
@@ -54,8 +55,8 @@ class Cgroup {
   bool out_of_memory() const;
   /// Pids of all processes inside, zombies left out.
   std::vector<pid_t> processes() const;
-  /// SIGKILL to all inside, thawed where that is needed for the signal to work; repeated until none is
-  /// left or the time is over (false).
+  /// SIGKILL to all inside, thawed where that is needed for the signal to work; repeated until none
+  /// is left or the time is over (false).
   bool kill_all(std::chrono::milliseconds limit);
 
  private:
@@ -73,8 +74,8 @@ class Cgroup {
 /// The places of this machine. Immutable after find(), hence safe to share between threads.
 class Cgroups {
  public:
-  /// Looks for places, tries each with a process of its own, and sweeps what dead judges left there.
-  /// Finding none is not an error.
+  /// Looks for places, tries each with a process of its own, and sweeps what dead judges left
+  /// there. Finding none is not an error.
   static Cgroups find(FreezerChoice freezer);
 
   /// A group with these limits in all places. Null when there is none or it cannot be made.

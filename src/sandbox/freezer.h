@@ -5,8 +5,8 @@
 //   cgroup1  freezer.state, until it reads FROZEN (not FREEZING)
 //   signal   SIGSTOP to each process, until two walks in a row find no new process and every thread
 //            of those known in state T
-// Asking is asynchronous in all three: a running thread stops when it next leaves the kernel, one in a
-// system call when that is interrupted.
+// Asking is asynchronous in all three: a running thread stops when it next leaves the kernel, one
+// in a system call when that is interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +25,8 @@ class Freezer {
   virtual const char* name() const = 0;
   /// True once all has stopped. False after `limit`, or when nothing is left; it is running then.
   virtual bool freeze(std::chrono::milliseconds limit) = 0;
-  /// Lets all go on: one write, or one SIGCONT per process, that of the program first. False when that
-  /// failed.
+  /// Lets all go on: one write, or one SIGCONT per process, that of the program first. False when
+  /// that failed.
   virtual bool thaw() = 0;
 };
 

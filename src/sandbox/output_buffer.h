@@ -35,8 +35,8 @@ class OutputBuffer {
 
   int fd() const { return pipe_.get(); }
   enum class State { quiet, flooding, ended };
-  /// Takes what the pipe holds, at most some hundred KiB. `flooding` when there may be more and there
-  /// has been a great deal already; `ended` when all writers have gone.
+  /// Takes what the pipe holds, at most some hundred KiB. `flooding` when there may be more and
+  /// there has been a great deal already; `ended` when all writers have gone.
   State drain();
   /// drain() first, so that nothing written before the call is missed.
   std::string text();

@@ -12,8 +12,8 @@ namespace kb::sandbox {
 /// Direct children of `pid`, those of all its threads. Empty when it has none or has ended.
 std::vector<pid_t> children_of(pid_t pid);
 
-/// Everything below `pid`, itself left out, parents before children. Processes that come and go during
-/// the walk may be missed: whoever needs all of them walks until nothing changes.
+/// Everything below `pid`, itself left out, parents before children. Processes that come and go
+/// during the walk may be missed: whoever needs all of them walks until nothing changes.
 std::vector<pid_t> descendants_of(pid_t pid);
 
 /// Every process of session `session` on the machine (a walk over all of /proc).
@@ -29,8 +29,8 @@ bool is_alive(pid_t pid);
 std::uint32_t thread_count(pid_t pid);
 
 /// True when every thread of `pid` is stopped or dead, so also when the process has gone. With
-/// `accept_blocked` a thread that sleeps uninterruptibly in the kernel counts as stopped: it meets a
-/// pending SIGSTOP before it returns to its program.
+/// `accept_blocked` a thread that sleeps uninterruptibly in the kernel counts as stopped: it meets
+/// a pending SIGSTOP before it returns to its program.
 bool is_stopped(pid_t pid, bool accept_blocked);
 
 }  // namespace kb::sandbox

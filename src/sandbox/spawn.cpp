@@ -140,18 +140,22 @@ KB_CHILD_CODE int run_child(void* argument) {
   fail(child, "starting it");
 }
 
-/// clone3 into `cgroup2_folder`. Negative errno when it is refused or not written for this
-/// architecture. Moving an existing process into a group of version 2 would take 8 ms instead.
-long clone_into_cgroup(int cgroup2_folder, void* stack, std::size_t stack_bytes, Child& child,
-                       int& pidfd) {
+/// clone3, with the child born in `cgroup2_folder` unless that is negative: moving an existing
+/// process into a group of version 2 would take 8 ms. The C library has no clone3 to call. Negative
+/// errno when it is refused or not written for this architecture.
+long clone3_child(int cgroup2_folder, void* stack, std::size_t stack_bytes, Child& child,
+                  int& pidfd) {
 #if defined(__x86_64__)
   clone_args arguments{};
-  arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
   arguments.exit_signal = SIGCHLD;
   arguments.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   arguments.stack = reinterpret_cast<std::uint64_t>(stack);
   arguments.stack_size = stack_bytes;
-  arguments.cgroup = static_cast<std::uint64_t>(cgroup2_folder);
+  if (cgroup2_folder >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<std::uint64_t>(cgroup2_folder);
+  }
   long result = SYS_clone3;
   register void* child_argument __asm__("r12") = &child;
   register int (*child_code)(void*) __asm__("r13") = &run_child;
@@ -222,16 +226,13 @@ std::expected<Spawned, std::string> spawn(const SpawnRequest& request) {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
-  long pid = -ENOSYS;
+  long pid = clone3_child(request.cgroup2_folder, stack, stack_bytes, child, pidfd);
   UniqueFd procs;
-  if (request.cgroup2_folder >= 0) {
-    pid = clone_into_cgroup(request.cgroup2_folder, stack, stack_bytes, child, pidfd);
-    if (pid == -ENOSYS || pid == -EINVAL || pid == -E2BIG) {
+  if (pid == -ENOSYS || pid == -EINVAL || pid == -E2BIG) {
+    if (request.cgroup2_folder >= 0) {
       procs.reset(::openat(request.cgroup2_folder, "cgroup.procs", O_WRONLY | O_CLOEXEC));
       child.cgroup2_procs = procs.get();
     }
-  }
-  if (pid == -ENOSYS || pid == -EINVAL || pid == -E2BIG) {
     pid = ::clone(run_child, static_cast<char*>(stack) + stack_bytes,
                   CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &child, &pidfd);
     if (pid < 0) pid = -errno;

@@ -19,9 +19,8 @@ struct Key {
   int sample = 0;
   std::string problem_hash;
   std::string candidate_hash;
-  std::string device;  ///< "cpu"
-  std::string
-      settings;  ///< canonical JSON of what changes a result: precision, size, set, rules, trials …
+  std::string device;    ///< "cpu"
+  std::string settings;  ///< canonical JSON of what changes a result: precision, size, rules …
 };
 
 struct Row {

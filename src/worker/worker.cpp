@@ -109,7 +109,7 @@ std::expected<nlohmann::json, Fault> Worker::receive(milliseconds limit) {
   if (frame) return std::move(frame->body);
   switch (frame.error()) {
     case ChannelError::closed: return std::unexpected(describe_end());
-    case ChannelError::timeout: return std::unexpected(Fault{FaultKind::timeout, "the worker's answer stopped half-way"});
+    case ChannelError::timeout: return std::unexpected(Fault{FaultKind::protocol, "the worker's answer stopped half-way"});
     case ChannelError::malformed: return std::unexpected(Fault{FaultKind::protocol, "the worker sent something that is not of the protocol"});
     case ChannelError::system: break;
   }

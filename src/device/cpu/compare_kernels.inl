@@ -157,6 +157,10 @@ KB_INLINE bool any(const Lanes<Mask>& x) {
   return bits != 0;
 }
 
+KB_INLINE Mask is_nan(const Doubles& x) {
+  return ~(absolute(x) <= all(std::numeric_limits<double>::infinity()));
+}
+
 /// Nonzero magnitudes under kTiny.
 KB_INLINE Mask tiny(const Doubles& magnitude) {
   return (magnitude < all(kTiny)) & (magnitude != all(0));
@@ -245,7 +249,7 @@ struct InspectStep {
     Mask violates;
     if constexpr (kIsFloating<C>) {
       Doubles gap = absolute(c - r);
-      Mask same = (c == r) | ((c != c) & (r != r));
+      Mask same = (c == r) | (is_nan(c) & is_nan(r));
       violates = ~(same | ((gap <= all(kLargest)) & (gap <= atol + rtol * magnitude)));
     } else {
       violates = differing<C>(c_bytes, r_bytes);

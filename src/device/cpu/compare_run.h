@@ -5,7 +5,7 @@
 // report: 15 vector operations for 8 elements, none of them a division. When it answers yes (a
 // violation, a NaN or Inf, a value that beats the largest relative error so far), `inspect` does
 // the whole work on the same run. A correct output passes `inspect` for a handful of runs; an
-// output that is wrong everywhere pays about twice.
+// output that is wrong everywhere pays two to three times.
 //
 // Arithmetic is float64. Sums of squares are kept in 8 float64 lanes over a run, so within a run a
 // sum of n terms is off by a factor of at most 1 ± (n/8 + 4) 2^-53, that is 3e-14 for 2048; runs
