@@ -349,10 +349,7 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   result_.solo_time_us = estimate.solo_us;
   result_.pairs = estimate.pairs;
   result_.calls_per_turn = plan.max_calls;
-  for (const auto& pair : input.pairs)
-    if (pair.calls == plan.max_calls)
-      result_.ratios.push_back((pair.reference_wall_us - input.reference_overhead.at(pair.calls)) /
-                               std::max(pair.candidate_wall_us - candidate_overhead.at(pair.calls), 0.05));
+  result_.turns = input.pairs;
   for (const auto& flag : estimate.flags) add_flag(result_.flags, flag);
   if (estimate.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
   result_.reference_overhead_us = input.reference_overhead.at(plan.max_calls);

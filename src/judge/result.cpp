@@ -28,6 +28,9 @@ nlohmann::json to_json(const Result& result, const Options& options) {
   for (const auto& trial : result.trials)
     trials.push_back({{"kind", trial.kind}, {"seed", trial.seed}, {"counted", trial.counted}, {"passed", trial.passed},
                       {"max_abs_error", number(trial.max_abs_error)}});
+  // [calls, reference's wall in us, candidate's]: all that the estimate was made from, beside overhead_us.
+  auto turns = nlohmann::json::array();
+  for (const auto& pair : result.turns) turns.push_back({pair.calls, pair.reference_wall_us, pair.candidate_wall_us});
   const bool by_public_rule = options.rules == Rules::kernelbench;
   // Under the public rule only the values decide, on the plain trials; everything else about a verdict stands.
   const bool correct = by_public_rule ? result.public_correct.value_or(false) : result.correct();
@@ -54,7 +57,7 @@ nlohmann::json to_json(const Result& result, const Options& options) {
                                : nlohmann::json(nullptr)},
           {"pairs", result.pairs},
           {"calls_per_turn", result.calls_per_turn},
-          {"ratios", result.ratios},
+          {"turns", turns},
           {"overhead_us", {{"reference", result.reference_overhead_us}, {"candidate", result.candidate_overhead_us}}},
           {"trials", trials},
           {"tolerance", {{"atol", result.tolerance.atol}, {"rtol", result.tolerance.rtol}, {"norm_rtol", number(result.tolerance.norm_rtol)},

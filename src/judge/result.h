@@ -11,6 +11,7 @@
 
 #include "judge/options.h"
 #include "judge/verdict.h"
+#include "measure/speedup.h"
 #include "measure/statistics.h"
 
 namespace kb::judge {
@@ -41,7 +42,7 @@ struct Result {
   std::optional<measure::Interval> speedup_ci95;
   int pairs = 0;
   int calls_per_turn = 0;
-  std::vector<double> ratios;           ///< every counted pair, in the order taken
+  std::vector<measure::Pair> turns;     ///< every timed pair, in the order taken; nothing is dropped
   double reference_overhead_us = 0, candidate_overhead_us = 0;
 
   std::vector<Trial> trials;

@@ -1,7 +1,7 @@
 #include "sandbox/freezer.h"
 
 #include <fcntl.h>
-#include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,22 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Waiting between two looks. The first looks follow each other at once, since a freeze takes some
-/// tens of microseconds; they give way to other threads, since those that are to stop need a CPU to
-/// do so.
+/// Waiting between two looks. A freeze takes some tens of microseconds, and what is to stop may need this very CPU to
+/// do so: sched_yield() would not give it away for long (the scheduler sees a thread that is still within its slice), a short sleep does (much
+/// shorter ones than this starve it again).
 class Backoff {
  public:
-  explicit Backoff(std::chrono::milliseconds limit) : start_(Clock::now()), end_(start_ + limit) {}
+  explicit Backoff(std::chrono::milliseconds limit) : start_(Clock::now()), end_(start_ + limit) {
+    // By default a sleep of 20 us takes 70: the kernel rounds up by the thread's timer slack.
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
+  }
   /// False when the time is over.
   bool pause() {
     const auto now = Clock::now();
     if (now > end_) return false;
-    if (now - start_ < std::chrono::microseconds(300)) {
-      ::sched_yield();
-    } else {
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(now - start_ < std::chrono::milliseconds(10) ? 50 : 500));
-    }
+    std::this_thread::sleep_for(std::chrono::microseconds(now - start_ < std::chrono::milliseconds(1) ? 20 : 100));
     return true;
   }
   std::chrono::nanoseconds elapsed() const { return Clock::now() - start_; }

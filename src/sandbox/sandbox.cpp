@@ -137,6 +137,7 @@ struct Process::Impl {
   std::unique_ptr<Cgroup> cgroup;
   std::unique_ptr<Freezer> freezer;
   bool frozen = false;
+  std::chrono::steady_clock::time_point frozen_at;
   bool killed = false;
   std::optional<Exit> exit;
   std::shared_ptr<OutputBuffer> output;
@@ -285,6 +286,7 @@ bool Process::freeze() {
   if (p.frozen) return true;
   if (p.exit || p.killed || !p.freezer) return false;
   if (!p.freezer->freeze(milliseconds(1000))) return false;
+  p.frozen_at = std::chrono::steady_clock::now();
   if (!is_alive(p.program)) {
     (void)p.freezer->thaw();
     return false;
@@ -292,6 +294,8 @@ bool Process::freeze() {
   p.frozen = true;
   return true;
 }
+
+std::chrono::steady_clock::time_point Process::frozen_at() const { return impl_->frozen_at; }
 
 bool Process::thaw() {
   Impl& p = *impl_;

@@ -90,6 +90,8 @@ class Process {
   /// Stops everything inside; true once the kernel confirms it, false if the program ended or it
   /// took over a second.
   bool freeze();
+  /// When the kernel's confirmation of the last successful freeze() was read.
+  std::chrono::steady_clock::time_point frozen_at() const;
   bool thaw();
   bool frozen() const;
   /// "cgroup2", "cgroup1" or "signal".

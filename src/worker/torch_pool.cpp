@@ -11,6 +11,9 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
           {"OMP_NUM_THREADS", count},
           {"MKL_NUM_THREADS", count},
           {"OPENBLAS_NUM_THREADS", count},
+          // Without binding, the scheduler often wakes two threads of a team on one CPU, where the one spins in a barrier
+          // until the next tick (4 ms) lets the other run.
+          {"OMP_PROC_BIND", "true"},
           {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
           // malloc keeps what is freed, as a caching allocator does on a GPU. With glibc's default an eager model
           // spends much of a large call in page faults, and any kernel with a preallocated output would look fast.

@@ -183,15 +183,16 @@ std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, boo
     futex_wait(&bell.done, done, std::min<std::int64_t>(left, kWatchIntervalNs));
     if (bell.done.load(std::memory_order_acquire) == done && process_->wait(milliseconds(0))) return std::unexpected(describe_end());
   }
+  const auto seen = Clock::now();
   if (freeze_after && !process_->freeze()) return std::unexpected(describe_end());
-  const auto stop = Clock::now();
+  const auto stop = freeze_after ? process_->frozen_at() : seen;
   if (bell.status != 0) {
     in_turns_ = false;
     process_->thaw();
     auto error = receive(milliseconds(5000));
     return std::unexpected(error ? fault_of_reply(*error) : error.error());
   }
-  return Turn{std::chrono::duration<double, std::micro>(stop - start).count()};
+  return Turn{std::chrono::duration<double, std::micro>(seen - start).count(), std::chrono::duration<double, std::micro>(stop - start).count()};
 }
 
 std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds limit) {

@@ -38,6 +38,7 @@ struct Call {
 };
 
 struct Turn {
+  double done_us = 0;  ///< from just before `go` until `done` was seen; explains, is never credited
   double wall_us = 0;  ///< from just before `go` until the worker's whole process tree is stopped
 };
 

@@ -1,0 +1,148 @@
+// What the evaluator's own machinery costs: starting workers, and an empty turn.
+//
+//   build/release/bench/turn_bench [--rounds 200] [--python PATH]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/judging.h"
+#include "device/cpu/memory.h"
+#include "measure/statistics.h"
+#include "problem/problem.h"
+#include "worker/layout.h"
+#include "worker/torch_pool.h"
+#include "worker/worker.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+
+void print(const std::string& what, const std::vector<double>& us) {
+  fmt::print("{:<44} {:>10.1f} {:>10.1f} {:>10.1f}  ({})\n", what, kb::measure::quantile(us, 0.1), kb::measure::quantile(us, 0.5),
+             kb::measure::quantile(us, 0.9), us.size());
+}
+
+template <class Expected>
+auto must(Expected expected) {
+  if (!expected) {
+    if constexpr (requires { expected.error().text; }) fmt::print(stderr, "{}\n", expected.error().text);
+    std::exit(2);
+  }
+  if constexpr (!std::is_void_v<typename Expected::value_type>) return std::move(*expected);
+}
+
+kb::sandbox::Command native_command(unsigned threads) {
+  kb::sandbox::Command command;
+  const auto program = kb::cli::program_folder().parent_path() / "kernelbench-native-worker";
+  command.argv = {program.string()};
+  command.read_only.push_back({program.string(), "", false});
+  command.environment = kb::worker::worker_environment(threads);
+  return command;
+}
+
+constexpr const char* kIdentity =
+    "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n\n\n"
+    "def get_inputs():\n    return [torch.rand(1024)]\n\n\ndef get_init_inputs():\n    return []\n";
+
+void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::cpu::CacheFlusher& flusher, int rounds) {
+  for (const bool flush : {false, true}) {
+    std::vector<double> wall, done, stop, prepare, flushes;
+    for (int i = 0; i < rounds; ++i) {
+      auto start = Clock::now();
+      must(worker.prepare(10s));
+      prepare.push_back(us_since(start));
+      start = Clock::now();
+      if (flush) flusher.flush();
+      flushes.push_back(us_since(start));
+      const kb::worker::Call call{0, 0};
+      const auto turn = must(worker.run(std::span(&call, 1), false, 10s));
+      wall.push_back(turn.wall_us);
+      done.push_back(turn.done_us);
+      stop.push_back(turn.wall_us - turn.done_us);
+    }
+    const std::string prefix = kind + (flush ? ", caches flushed: " : ", caches warm: ");
+    print(prefix + "empty turn", wall);
+    print(prefix + "go to done", done);
+    print(prefix + "done to stopped", stop);
+    print(prefix + "prepare", prepare);
+    if (flush) print(fmt::format("flush of {} MiB", flusher.bytes() >> 20), flushes);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 200;
+  std::string python;
+  CLI::App app{"What the evaluator's own machinery costs"};
+  app.add_option("--rounds", rounds);
+  app.add_option("--python", python);
+  CLI11_PARSE(app, argc, argv);
+
+  kb::sandbox::Launcher launcher(kb::sandbox::Mode::automatic);
+  fmt::print("{:<44} {:>10} {:>10} {:>10}\n", "microseconds", "p10", "p50", "p90");
+  std::vector<double> starts;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = Clock::now();
+    auto worker = must(kb::worker::Worker::start(launcher, native_command(2)));
+    must(worker.await_hello(10s));
+    starts.push_back(us_since(start));
+  }
+  print("native worker: start to hello", starts);
+
+  const auto root = kb::problem::installation_root();
+  const auto environment = kb::worker::probe_python(kb::worker::choose_python(python, root));
+  if (!environment) return fmt::print(stderr, "{}\n", environment.error()), 2;
+  kb::worker::TorchPool pool(launcher, {*environment, root / "python", 2, 8ull << 30});
+  std::vector<double> cold, pooled;
+  for (int i = 0; i < 5; ++i) {
+    auto start = Clock::now();
+    auto first = must(pool.take());
+    must(first.await_hello(120s));
+    cold.push_back(us_since(start));
+    must(pool.fill(1));
+    std::this_thread::sleep_for(6s);
+    start = Clock::now();
+    auto second = must(pool.take());
+    must(second.await_hello(120s));
+    pooled.push_back(us_since(start));
+  }
+  print("torch worker, cold: start to hello", cold);
+  print("torch worker, from the pool", pooled);
+
+  kb::worker::ProblemSpec spec;
+  spec.inputs = {{kb::TensorSpec{kb::DType::float32, {1024}}, nullptr}};
+  spec.outputs = {{kb::DType::float32, {1024}}};
+  kb::cpu::ThreadPool threads;
+  kb::cpu::CacheFlusher flusher(kb::cpu::last_level_cache_bytes(), threads);
+
+  auto native = must(kb::worker::Worker::start(launcher, native_command(2)));
+  must(native.await_hello(10s));
+  auto layout = kb::worker::plan_layout(spec, 1, {{.name = "outputs", .float64 = false, .guard_bytes = 0}}, false);
+  must(native.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
+  must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
+  must(native.enter_turns(10s, false));
+  empty_turns("native", native, flusher, rounds);
+
+  auto torch = must(pool.take());
+  must(torch.await_hello(120s));
+  must(torch.request({{"op", "load_problem"}, {"source", kIdentity}, {"path", "identity.py"}, {"size", "public"}, {"set", nlohmann::json::object()},
+                      {"precision", "fp32"}, {"device", "cpu"}, {"weight_seed", 42}, {"threads", 2}}, {}, 60s));
+  layout = kb::worker::plan_layout(spec, 1, {}, true);
+  must(torch.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
+  must(torch.enter_turns(10s, false, {{"model", "stub"}}));
+  empty_turns("torch", torch, flusher, rounds);
+  fmt::print("stopped by {}\n", native.process().freezer_name());
+  return 0;
+}
