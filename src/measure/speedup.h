@@ -10,9 +10,10 @@
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K calls. Pairs with K = 1 are mixed in at random;
 // where they show a speedup that is significantly lower than the others', theirs is credited (flag `batch_dependent`).
 //
-// Slowed reference. The reference was timed alone before the candidate existed. Where its paired time is significantly more than 2 % above that,
-// the ratios are scaled down to the solo time (flag `baseline_disturbed`). (The judge asks twice: it then times the reference alone once more, after the
-// candidate's death, so that a machine which became slower by itself is not held against the candidate.)
+// Slowed reference. The reference was timed alone before the candidate existed, and where it looks slower beside the candidate it is
+// timed alone again after the candidate's death. Where even its fast paired turns (10th percentile) take over 2 % more than its slow
+// turns alone (90th), the ratios are scaled down to the solo time (flag `baseline_disturbed`). Medians would not do: a machine
+// whose clock rate drifts would be held against the candidate.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +85,8 @@ struct TurnPlan {
 };
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call; `pair_ms`: what one pair
 /// costs beside its calls. All are known before the first pair, and the plan is not changed while looking at results.
-/// K is 1 from 1 ms a call up, or above 256 MB of slots; below, as many calls as make 1 ms, at most 16.
+/// K is 1 from 4 ms a call up, or above 256 MB of slots; below, as many calls as make 4 ms, at most 16. (A CPU's doorbell jitters by some
+/// tens of microseconds a turn, so a shorter turn would be mostly noise.)
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms, int forced_pairs);
 
 }  // namespace kb::measure
