@@ -68,11 +68,10 @@ function(kb_compile_options name)
   endif()
 endfunction()
 
-# kb_program(NAME MAIN [BARE] [DEPENDS target...])
+# kb_program(NAME MAIN [DEPENDS target...])
 # Makes the program NAME, at the top of the build folder, from the one file MAIN, if it exists.
-# BARE links libstdc++ and libgcc statically, which halves the time that the program takes to start.
 function(kb_program name main)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "BARE" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DEPENDS")
   file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${main}")
   if(NOT found)
     message(STATUS "${main} does not exist yet: no program ${name}")
@@ -80,9 +79,6 @@ function(kb_program name main)
   endif()
   add_executable(${name} ${found})
   target_link_libraries(${name} PRIVATE kb_base ${arg_DEPENDS} ${CMAKE_DL_LIBS})
-  if(arg_BARE AND NOT KERNELBENCH_SANITIZE)
-    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
-  endif()
 endfunction()
 
 # Sets LABELS to LABEL and what the name of FILE asks for.
@@ -94,32 +90,25 @@ function(kb_labels out label file)
   set(${out} ${labels} PARENT_SCOPE)
 endfunction()
 
-# Makes the GoogleTest program NAME, with its cases known to CTest under LABEL. The cases are read
-# from the program when ctest starts, so that a build never runs what it has built. The program knows
-# the source folder as KERNELBENCH_SOURCE_DIR.
+# Makes the GoogleTest program NAME. Unit tests are known to CTest case by case (the cases are read from
+# the program when ctest starts, so that a build never runs what it has built); an integration
+# test is one entry, because its cases share a set-up that takes a while. The program knows the source
+# folder as KERNELBENCH_SOURCE_DIR.
 function(kb_add_gtest name label library)
   add_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${library} GTest::gmock_main GTest::gtest)
   target_compile_definitions(${name} PRIVATE KERNELBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  list(GET ARGN 0 first)
-  kb_labels(labels ${label} "${first}")
   if(label STREQUAL "unit")
-    set(properties TIMEOUT 120)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      TEST_PREFIX "${name}/" PROPERTIES LABELS unit TIMEOUT 120)
   else()
+    list(GET ARGN 0 first)
+    kb_labels(labels ${label} "${first}")
+    add_test(NAME ${name} COMMAND ${name})
     # Integration tests time kernels: nothing else may run beside them.
-    set(properties TIMEOUT 900 RUN_SERIAL TRUE ENVIRONMENT "KERNELBENCH_PYTHON=${KERNELBENCH_PYTHON}")
-  endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    TEST_PREFIX "${name}/" PROPERTIES LABELS ${label} ${properties})
-  if(NOT labels STREQUAL label)
-    # gtest_discover_tests cannot pass on a list: set the labels again when ctest starts.
-    set(script "${PROJECT_BINARY_DIR}/${name}_labels.cmake")
-    file(WRITE "${script}" "foreach(test IN LISTS ${name}_TESTS)
-  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\")
-endforeach()
-")
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1200 RUN_SERIAL TRUE
+      ENVIRONMENT "KERNELBENCH_PYTHON=${KERNELBENCH_PYTHON}")
   endif()
 endfunction()
 

@@ -1,6 +1,7 @@
 // Runs the real binary, and collects what it says.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -77,7 +78,8 @@ class TemporaryFolder {
 
 /// Evaluates and returns the JSON object; a failed expectation when there is none.
 inline nlohmann::json eval_json(const std::string& problem, const std::string& candidate, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"eval", problem, candidate, "--size", "small", "--json"};
+  std::vector<std::string> arguments = {"eval", problem, candidate, "--json"};
+  if (std::ranges::find(more, "--size") == more.end()) arguments.insert(arguments.end(), {"--size", "small"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   const auto outcome = kernelbench(arguments);
   auto json = nlohmann::json::parse(outcome.out, nullptr, false);
