@@ -7,7 +7,7 @@ export PYTHON
 sources = $(shell find src include tests bench cmake -name '*.h' -o -name '*.cpp')
 
 demo: build  ## judge the bundled kernels on this machine's CPU and score them
-	build/release/kernelbench run examples/run_cpu --size small $(if $(PYTHON),--python $(PYTHON))
+	build/release/kernelbench run examples/run_cpu --size small --first-call-timeout 10 $(if $(PYTHON),--python $(PYTHON))
 	build/release/kernelbench score examples/run_cpu
 
 build:  ## install what is missing, and build into build/release

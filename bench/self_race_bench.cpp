@@ -1,25 +1,27 @@
-// Races references against themselves: the evaluator's own noise and bias, in the unit that it reports.
+// Races references against themselves: the evaluator's own noise and bias, in the unit that it
+// reports.
 //
-//   build/release/bench/self_race_bench --runs 20 --ids level1/19,level1/40,level2/12,level2/99,level3/1
-//   build/release/bench/self_race_bench --runs 20 --slowdown 0.02    # plants a slowdown of 2 %
+//   build/release/bench/self_race_bench --runs 20 --ids
+//   level1/19,level1/40,level2/12,level2/99,level3/1 build/release/bench/self_race_bench --runs 20
+//   --slowdown 0.02    # plants a slowdown of 2 %
 //
-// Each run judges the problem's own `Model` as a `ModelNew`, through the ordinary `kernelbench run`, with a fresh worker.
-// A run counts as "faster" when its interval lies above 1, as "slower" when it lies below.
+// Each run judges the problem's own `Model` as a `ModelNew`, through the ordinary `kernelbench
+// run`, with a fresh worker. A run counts as "faster" when its interval lies above 1, as "slower"
+// when it lies below.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "measure/statistics.h"
 #include "problem/problem.h"
@@ -29,13 +31,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The reference under the name that a candidate has; with a slowdown it then spins for that share of its own time.
+// The reference under the name that a candidate has; with a slowdown it then spins for that share
+// of its own time.
 std::string candidate_of(const kb::problem::Problem& problem, double slowdown) {
   if (slowdown == 0) return problem.source + "\n\nModelNew = Model\n";
-  return problem.source + fmt::format(
-      "\n\nimport time\n\n\nclass ModelNew(Model):\n    def forward(self, *args):\n        start = time.perf_counter()\n"
-      "        result = super().forward(*args)\n        end = start + (time.perf_counter() - start) * {}\n"
-      "        while time.perf_counter() < end:\n            pass\n        return result\n", 1 + slowdown);
+  return problem.source +
+         fmt::format(
+             "\n\nimport time\n\n\nclass ModelNew(Model):\n    def forward(self, *args):\n        "
+             "start = time.perf_counter()\n"
+             "        result = super().forward(*args)\n        end = start + (time.perf_counter() "
+             "- start) * {}\n"
+             "        while time.perf_counter() < end:\n            pass\n        return result\n",
+             1 + slowdown);
 }
 
 struct Tally {
@@ -46,9 +53,11 @@ struct Tally {
 void print(const std::string& name, const Tally& tally) {
   std::vector<double> off;
   for (const double speedup : tally.speedups) off.push_back(std::abs(speedup - 1));
-  fmt::print("{:<12} {:>5} {:>10.1f} {:>8.4f} {:>8.4f} {:>8.4f} {:>7} {:>7} {:>6} {:>7}\n", name, tally.speedups.size(), kb::measure::median(tally.times_us),
-             kb::measure::median(tally.speedups), kb::measure::quantile(off, 0.5), kb::measure::quantile(off, 0.95), tally.faster, tally.slower,
-             tally.noisy, tally.failed);
+  fmt::print("{:<12} {:>5} {:>10.1f} {:>8.4f} {:>8.4f} {:>8.4f} {:>7} {:>7} {:>6} {:>7}\n", name,
+             tally.speedups.size(), kb::measure::median(tally.times_us),
+             kb::measure::median(tally.speedups), kb::measure::quantile(off, 0.5),
+             kb::measure::quantile(off, 0.95), tally.faster, tally.slower, tally.noisy,
+             tally.failed);
 }
 
 }  // namespace
@@ -77,12 +86,15 @@ int main(int argc, char** argv) {
     const auto problem = kb::problem::find(id);
     if (!problem) return fmt::print(stderr, "{}\n", problem.error()), 2;
     for (int run = 0; run < runs; ++run)
-      std::ofstream(fs::path(folder) / fmt::format("level_{}_problem_{}_sample_{}_kernel.py", problem->id->level, problem->id->number, run))
+      std::ofstream(fs::path(folder) / fmt::format("level_{}_problem_{}_sample_{}_kernel.py",
+                                                   problem->id->level, problem->id->number, run))
           << candidate_of(*problem, slowdown);
   }
-  const auto binary = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
-  const std::string command = fmt::format("'{}' run '{}' --size {} --no-stress --trials 1{} >&2", binary.string(), folder, size,
-                                          pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
+  const auto binary =
+      fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
+  const std::string command =
+      fmt::format("'{}' run '{}' --size {} --no-stress --trials 1{} >&2", binary.string(), folder,
+                  size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
   if (std::system(command.c_str()) > 256) return 2;  // NOLINT: our own binary, no other thread
 
   auto store = kb::store::Store::open(fs::path(folder) / "kernelbench.db");
@@ -105,7 +117,8 @@ int main(int argc, char** argv) {
       tally->noisy += std::ranges::count(json["flags"], nlohmann::json("noisy")) > 0;
     }
   }
-  fmt::print("{:<12} {:>5} {:>10} {:>8} {:>8} {:>8} {:>7} {:>7} {:>6} {:>7}\n", "problem", "runs", "us", "median", "|s-1|", "p95", "faster", "slower", "noisy", "failed");
+  fmt::print("{:<12} {:>5} {:>10} {:>8} {:>8} {:>8} {:>7} {:>7} {:>6} {:>7}\n", "problem", "runs",
+             "us", "median", "|s-1|", "p95", "faster", "slower", "noisy", "failed");
   for (const auto& [name, tally] : tallies) print(name, tally);
   print("all", all);
   if (keep.empty()) fs::remove_all(folder);

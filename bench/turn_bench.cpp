@@ -2,6 +2,9 @@
 //
 //   build/release/bench/turn_bench [--rounds 200] [--python PATH]
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -9,9 +12,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "cli/judging.h"
 #include "device/cpu/memory.h"
@@ -26,17 +26,20 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
 
 void print(const std::string& what, const std::vector<double>& us) {
-  fmt::print("{:<44} {:>10.1f} {:>10.1f} {:>10.1f}  ({})\n", what, kb::measure::quantile(us, 0.1), kb::measure::quantile(us, 0.5),
-             kb::measure::quantile(us, 0.9), us.size());
+  fmt::print("{:<44} {:>10.1f} {:>10.1f} {:>10.1f}  ({})\n", what, kb::measure::quantile(us, 0.1),
+             kb::measure::quantile(us, 0.5), kb::measure::quantile(us, 0.9), us.size());
 }
 
 template <class Expected>
 auto must(Expected expected) {
   if (!expected) {
-    if constexpr (requires { expected.error().text; }) fmt::print(stderr, "{}\n", expected.error().text);
+    if constexpr (requires { expected.error().text; })
+      fmt::print(stderr, "{}\n", expected.error().text);
     std::exit(2);
   }
   if constexpr (!std::is_void_v<typename Expected::value_type>) return std::move(*expected);
@@ -52,10 +55,12 @@ kb::sandbox::Command native_command(unsigned threads) {
 }
 
 constexpr const char* kIdentity =
-    "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n\n\n"
+    "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x "
+    "+ 1\n\n\n"
     "def get_inputs():\n    return [torch.rand(1024)]\n\n\ndef get_init_inputs():\n    return []\n";
 
-void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::cpu::CacheFlusher& flusher, int rounds) {
+void empty_turns(const std::string& kind, kb::worker::Worker& worker,
+                 kb::cpu::CacheFlusher& flusher, int rounds) {
   for (const bool flush : {false, true}) {
     std::vector<double> wall, done, stop, prepare, flushes;
     for (int i = 0; i < rounds; ++i) {
@@ -129,7 +134,8 @@ int main(int argc, char** argv) {
 
   auto native = must(kb::worker::Worker::start(launcher, native_command(2)));
   must(native.await_hello(10s));
-  auto layout = kb::worker::plan_layout(spec, 1, {{.name = "outputs", .float64 = false, .guard_bytes = 0}}, false);
+  auto layout = kb::worker::plan_layout(
+      spec, 1, {{.name = "outputs", .float64 = false, .guard_bytes = 0}}, false);
   must(native.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
   must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
   must(native.enter_turns(10s, false));
@@ -137,8 +143,16 @@ int main(int argc, char** argv) {
 
   auto torch = must(pool.take());
   must(torch.await_hello(120s));
-  must(torch.request({{"op", "load_problem"}, {"source", kIdentity}, {"path", "identity.py"}, {"size", "public"}, {"set", nlohmann::json::object()},
-                      {"precision", "fp32"}, {"device", "cpu"}, {"weight_seed", 42}, {"threads", 2}}, {}, 60s));
+  must(torch.request({{"op", "load_problem"},
+                      {"source", kIdentity},
+                      {"path", "identity.py"},
+                      {"size", "public"},
+                      {"set", nlohmann::json::object()},
+                      {"precision", "fp32"},
+                      {"device", "cpu"},
+                      {"weight_seed", 42},
+                      {"threads", 2}},
+                     {}, 60s));
   layout = kb::worker::plan_layout(spec, 1, {}, true);
   must(torch.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
   must(torch.enter_turns(10s, false, {{"model", "stub"}}));

@@ -16,13 +16,34 @@ const std::string kSource = KERNELBENCH_SOURCE_DIR;
 const std::string kRelu = kSource + "/examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp";
 
 const std::string kTorchRelu =
-    "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n";
+    "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, "
+    "x):\n        return torch.relu(x)\n";
 
 TEST(Eval, PrintsTheAgreedObject) {
   const auto json = eval_json("level1/19", kRelu, {"--pairs", "10"});
-  for (const char* member : {"problem", "candidate", "backend", "device", "precision", "verdict", "compiled", "correct", "flags", "time_us",
-                             "reference_time_us", "speedup", "speedup_ci95", "pairs", "max_abs_error", "max_rel_error", "speed_of_light_us", "seed",
-                             "phases_ms", "message", "trials", "tolerance", "public"})
+  for (const char* member : {"problem",
+                             "candidate",
+                             "backend",
+                             "device",
+                             "precision",
+                             "verdict",
+                             "compiled",
+                             "correct",
+                             "flags",
+                             "time_us",
+                             "reference_time_us",
+                             "speedup",
+                             "speedup_ci95",
+                             "pairs",
+                             "max_abs_error",
+                             "max_rel_error",
+                             "speed_of_light_us",
+                             "seed",
+                             "phases_ms",
+                             "message",
+                             "trials",
+                             "tolerance",
+                             "public"})
     EXPECT_TRUE(json.contains(member)) << member;
   EXPECT_EQ(json["problem"], "level1/19");
   EXPECT_EQ(json["backend"], "cpp");
@@ -55,11 +76,15 @@ TEST(Eval, JudgesAPythonModel) {
 TEST(Eval, TakesAProblemFileWithTuplesBuffersDropoutAndKeywords) {
   TemporaryFolder folder;
   const std::string model =
-      "import torch\nimport torch.nn as nn\n\nrows = 64\n\n\nclass Model(nn.Module):\n    def __init__(self, width, p=0.5):\n        super().__init__()\n"
-      "        self.linear = nn.Linear(width, 32)\n        self.norm = nn.BatchNorm1d(32)\n        self.drop = nn.Dropout(p)\n\n"
-      "    def forward(self, x, scale, labels):\n        y = self.drop(self.norm(self.linear(x) * scale))\n"
+      "import torch\nimport torch.nn as nn\n\nrows = 64\n\n\nclass Model(nn.Module):\n    def "
+      "__init__(self, width, p=0.5):\n        super().__init__()\n"
+      "        self.linear = nn.Linear(width, 32)\n        self.norm = nn.BatchNorm1d(32)\n        "
+      "self.drop = nn.Dropout(p)\n\n"
+      "    def forward(self, x, scale, labels):\n        y = self.drop(self.norm(self.linear(x) * "
+      "scale))\n"
       "        return {'y': y, 'pair': (y.argmax(1), labels + 1)}\n\n\n"
-      "def get_inputs():\n    return [torch.rand(rows, 48), 2.0, torch.randint(0, 9, (rows,))]\n\n\ndef get_init_inputs():\n    return [48]\n";
+      "def get_inputs():\n    return [torch.rand(rows, 48), 2.0, torch.randint(0, 9, "
+      "(rows,))]\n\n\ndef get_init_inputs():\n    return [48]\n";
   const auto problem = folder.write("problem.py", model);
   const auto candidate = folder.write("candidate.py", model + "\nModelNew = Model\n");
   const auto json = eval_json(problem, candidate, {"--size", "public", "--pairs", "8"});
@@ -69,36 +94,50 @@ TEST(Eval, TakesAProblemFileWithTuplesBuffersDropoutAndKeywords) {
 TEST(Eval, CopiesTheWeightsOfTheReference) {
   TemporaryFolder folder;
   // Draws something first, so that re-seeding alone would give other weights.
-  const auto candidate = folder.write("late.py",
-                                      "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def __init__(self, n, m, multiplier, slope):\n"
-                                      "        super().__init__()\n        torch.rand(7)\n        self.gemm = nn.Linear(n, m)\n        self.k, self.s = multiplier, slope\n\n"
-                                      "    def forward(self, x):\n        return nn.functional.leaky_relu(self.gemm(x) * self.k, self.s)\n");
-  EXPECT_EQ(verdict_of(eval_json("level2/12", candidate, {"--pairs", "8", "--no-stress"})), "correct");
+  const auto candidate =
+      folder.write("late.py",
+                   "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def "
+                   "__init__(self, n, m, multiplier, slope):\n"
+                   "        super().__init__()\n        torch.rand(7)\n        self.gemm = "
+                   "nn.Linear(n, m)\n        self.k, self.s = multiplier, slope\n\n"
+                   "    def forward(self, x):\n        return "
+                   "nn.functional.leaky_relu(self.gemm(x) * self.k, self.s)\n");
+  EXPECT_EQ(verdict_of(eval_json("level2/12", candidate, {"--pairs", "8", "--no-stress"})),
+            "correct");
 }
 
 TEST(Eval, KnowsTheOtherPrecisions) {
-  const auto json = eval_json("level1/19", kSource + "/tests/data/relu_any.py", {"--precision", "bf16", "--no-timing"});
+  const auto json = eval_json("level1/19", kSource + "/tests/data/relu_any.py",
+                              {"--precision", "bf16", "--no-timing"});
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
   EXPECT_EQ(json["tolerance"]["atol"], 1e-2);
 }
 
 TEST(Eval, TakesConstantsFromTheCommandLine) {
-  const auto json = eval_json("level1/19", kRelu, {"--set", "batch_size=3", "--set", "dim=17", "--no-timing"});
+  const auto json =
+      eval_json("level1/19", kRelu, {"--set", "batch_size=3", "--set", "dim=17", "--no-timing"});
   EXPECT_EQ(verdict_of(json), "correct");
 }
 
 TEST(Eval, CompileErrorShowsTheCompilersWords) {
   TemporaryFolder folder;
-  const auto json = eval_json("level1/19", folder.write("k.cpp", "#include <kernelbench/kernel.h>\nextern \"C\" int kb_run(const kb_call* call) { return nonsense; }\n"));
+  const auto json =
+      eval_json("level1/19", folder.write("k.cpp",
+                                          "#include <kernelbench/kernel.h>\nextern \"C\" int "
+                                          "kb_run(const kb_call* call) { return nonsense; }\n"));
   EXPECT_EQ(verdict_of(json), "compile_error");
   EXPECT_EQ(json["compiled"], false);
   EXPECT_THAT(json["message"].get<std::string>(), HasSubstr("nonsense"));
 }
 
-// KernelBench's rule alone accepts zeros for a softmax over long rows; ours does not, and reports both.
+// KernelBench's rule alone accepts zeros for a softmax over long rows; ours does not, and reports
+// both.
 TEST(Eval, GivesBothVerdicts) {
   TemporaryFolder folder;
-  const auto zeros = folder.write("zeros.py", "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.zeros_like(x)\n");
+  const auto zeros =
+      folder.write("zeros.py",
+                   "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def "
+                   "forward(self, x):\n        return torch.zeros_like(x)\n");
   const auto own = eval_json("level1/23", zeros, {"--no-timing"});
   EXPECT_EQ(verdict_of(own), "wrong_value");
   EXPECT_EQ(own["public"]["correct"], true);
@@ -130,22 +169,25 @@ TEST_P(EvalBadInput, IsOneSentenceAndExitCodeTwo) {
 const std::string kData = kSource + "/tests/data/";
 INSTANTIATE_TEST_SUITE_P(
     All, EvalBadInput,
-    testing::Values(BadInput{"NoSuchCandidate", {"level1/19", "/nonexistent/kernel.cpp"}, "/nonexistent/kernel.cpp"},
-                    BadInput{"NoSuchProblemFile", {"/nonexistent/problem.py", kRelu}, "/nonexistent/problem.py"},
-                    BadInput{"IdOutOfRange", {"level1/101", kRelu}, "101"},
-                    BadInput{"NoSuchLevel", {"level9/1", kRelu}, "9"},
-                    BadInput{"SyntaxError", {kData + "syntax_error.py", kRelu}, "line 4"},
-                    BadInput{"NoGetInputs", {kData + "no_get_inputs.py", kRelu}, "get_inputs"},
-                    BadInput{"RaisesInForward", {kData + "raises.py", kRelu}, "deliberate"},
-                    BadInput{"NoEntryPoint", {"level1/19", kData + "no_entry_point.cpp"}, "kb_run"},
-                    BadInput{"NoModelNew", {"level1/19", kData + "syntax_error.py"}, "ModelNew"},
-                    BadInput{"UnknownSuffix", {"level1/19", kSource + "/README.md"}, "README.md"},
-                    BadInput{"UnknownSize", {"level1/19", kRelu, "--size", "enormous"}, "enormous"},
-                    BadInput{"UnknownConstant", {"level1/19", kRelu, "--set", "nothing=1"}, "nothing"},
-                    BadInput{"BadAssignment", {"level1/19", kRelu, "--set", "nothing"}, "NAME=VALUE"},
-                    BadInput{"BadPrecision", {"level1/19", kRelu, "--precision", "fp8"}, "fp8"},
-                    BadInput{"BadPython", {"level1/19", kRelu, "--python", "/bin/false"}, "/bin/false"},
-                    BadInput{"NoArguments", {}, "required"}),
+    testing::Values(
+        BadInput{
+            "NoSuchCandidate", {"level1/19", "/nonexistent/kernel.cpp"}, "/nonexistent/kernel.cpp"},
+        BadInput{
+            "NoSuchProblemFile", {"/nonexistent/problem.py", kRelu}, "/nonexistent/problem.py"},
+        BadInput{"IdOutOfRange", {"level1/101", kRelu}, "101"},
+        BadInput{"NoSuchLevel", {"level9/1", kRelu}, "9"},
+        BadInput{"SyntaxError", {kData + "syntax_error.py", kRelu}, "line 4"},
+        BadInput{"NoGetInputs", {kData + "no_get_inputs.py", kRelu}, "get_inputs"},
+        BadInput{"RaisesInForward", {kData + "raises.py", kRelu}, "deliberate"},
+        BadInput{"NoEntryPoint", {"level1/19", kData + "no_entry_point.cpp"}, "kb_run"},
+        BadInput{"NoModelNew", {"level1/19", kData + "syntax_error.py"}, "ModelNew"},
+        BadInput{"UnknownSuffix", {"level1/19", kSource + "/README.md"}, "README.md"},
+        BadInput{"UnknownSize", {"level1/19", kRelu, "--size", "enormous"}, "enormous"},
+        BadInput{"UnknownConstant", {"level1/19", kRelu, "--set", "nothing=1"}, "nothing"},
+        BadInput{"BadAssignment", {"level1/19", kRelu, "--set", "nothing"}, "NAME=VALUE"},
+        BadInput{"BadPrecision", {"level1/19", kRelu, "--precision", "fp8"}, "fp8"},
+        BadInput{"BadPython", {"level1/19", kRelu, "--python", "/bin/false"}, "/bin/false"},
+        BadInput{"NoArguments", {}, "required"}),
     [](const auto& one) { return one.param.name; });
 
 }  // namespace

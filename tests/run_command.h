@@ -1,19 +1,18 @@
 // Runs the real binary, and collects what it says.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace kb::test {
 
@@ -22,8 +21,10 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs `program` with `arguments` (no shell); stdout and stderr go through files, so that neither can block.
-inline Outcome run_program(const std::string& program, const std::vector<std::string>& arguments, const std::string& folder = "") {
+/// Runs `program` with `arguments` (no shell); stdout and stderr go through files, so that neither
+/// can block.
+inline Outcome run_program(const std::string& program, const std::vector<std::string>& arguments,
+                           const std::string& folder = "") {
   std::array<std::FILE*, 2> files = {std::tmpfile(), std::tmpfile()};
   const pid_t child = ::fork();
   if (child == 0) {
@@ -43,19 +44,23 @@ inline Outcome run_program(const std::string& program, const std::vector<std::st
   for (int i = 0; i < 2; ++i) {
     std::rewind(files[i]);
     std::array<char, 4096> buffer;
-    for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), files[i])) > 0;) (i == 0 ? outcome.out : outcome.err).append(buffer.data(), got);
+    for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), files[i])) > 0;)
+      (i == 0 ? outcome.out : outcome.err).append(buffer.data(), got);
     std::fclose(files[i]);
   }
   return outcome;
 }
 
-inline Outcome kernelbench(const std::vector<std::string>& arguments) { return run_program(KERNELBENCH_BINARY, arguments); }
+inline Outcome kernelbench(const std::vector<std::string>& arguments) {
+  return run_program(KERNELBENCH_BINARY, arguments);
+}
 
 /// A folder that is removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "kernelbench-test-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "kernelbench-test-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
   }
@@ -77,9 +82,11 @@ class TemporaryFolder {
 };
 
 /// Evaluates and returns the JSON object; a failed expectation when there is none.
-inline nlohmann::json eval_json(const std::string& problem, const std::string& candidate, std::vector<std::string> more = {}) {
+inline nlohmann::json eval_json(const std::string& problem, const std::string& candidate,
+                                std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = {"eval", problem, candidate, "--json"};
-  if (std::ranges::find(more, "--size") == more.end()) arguments.insert(arguments.end(), {"--size", "small"});
+  if (std::ranges::find(more, "--size") == more.end())
+    arguments.insert(arguments.end(), {"--size", "small"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   const auto outcome = kernelbench(arguments);
   auto json = nlohmann::json::parse(outcome.out, nullptr, false);
@@ -89,7 +96,9 @@ inline nlohmann::json eval_json(const std::string& problem, const std::string& c
 }
 
 /// Verdict and message in one string, for readable failures.
-inline std::string verdict_of(const nlohmann::json& json) { return json.value("verdict", std::string("(none)")); }
+inline std::string verdict_of(const nlohmann::json& json) {
+  return json.value("verdict", std::string("(none)"));
+}
 
 inline bool has_flag(const nlohmann::json& json, const std::string& flag) {
   for (const auto& one : json.value("flags", nlohmann::json::array()))

@@ -1,10 +1,11 @@
-// `run` and `score`: a folder of samples, killed and resumed, scored, and exported for KernelBench's scripts.
+// `run` and `score`: a folder of samples, killed and resumed, scored, and exported for
+// KernelBench's scripts.
+
+#include <gmock/gmock.h>
 
 #include <csignal>
 #include <fstream>
 #include <thread>
-
-#include <gmock/gmock.h>
 
 #include "run_command.h"
 #include "store/store.h"
@@ -16,12 +17,17 @@ using testing::HasSubstr;
 
 std::string relu(const std::string& comment) {
   return "// " + comment +
-         "\n#include <kernelbench/kernel.h>\nextern \"C\" int kb_run(const kb_call* call) {\n  const float* x = kb_input_f32(call, 0);\n"
-         "  float* y = kb_output_f32(call, 0);\n  for (int64_t i = 0, n = kb_numel(&call->inputs[0]); i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;\n  return 0;\n}\n";
+         "\n#include <kernelbench/kernel.h>\nextern \"C\" int kb_run(const kb_call* call) {\n  "
+         "const float* x = kb_input_f32(call, 0);\n"
+         "  float* y = kb_output_f32(call, 0);\n  for (int64_t i = 0, n = "
+         "kb_numel(&call->inputs[0]); i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;\n  return 0;\n}\n";
 }
 
-std::vector<std::string> run_arguments(const TemporaryFolder& folder, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"run", folder.path().string(), "--size", "small", "--no-stress", "--pairs", "5", "--trials", "2"};
+std::vector<std::string> run_arguments(const TemporaryFolder& folder,
+                                       std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {
+      "run", folder.path().string(), "--size", "small", "--no-stress", "--pairs", "5", "--trials",
+      "2"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -37,8 +43,11 @@ std::vector<kb::store::Row> rows_of(const TemporaryFolder& folder) {
 TEST(Run, JudgesScoresAndExports) {
   TemporaryFolder folder;
   folder.write("level_1_problem_19_sample_0_kernel.cpp", relu("good"));
-  folder.write("level_1_problem_19_sample_1_kernel.cpp", "extern \"C\" int kb_run(const void*) { return 1; }\n");
-  folder.write("level_1_problem_47_sample_0_kernel.cpp", "#include <kernelbench/kernel.h>\nextern \"C\" int kb_run(const kb_call*) { return 0; }\n");
+  folder.write("level_1_problem_19_sample_1_kernel.cpp",
+               "extern \"C\" int kb_run(const void*) { return 1; }\n");
+  folder.write(
+      "level_1_problem_47_sample_0_kernel.cpp",
+      "#include <kernelbench/kernel.h>\nextern \"C\" int kb_run(const kb_call*) { return 0; }\n");
   folder.write("notes.txt", "not a sample");
   const auto run = kernelbench(run_arguments(folder));
   EXPECT_EQ(run.code, 0) << run.err << run.out;
@@ -66,7 +75,9 @@ TEST(Run, JudgesScoresAndExports) {
 TEST(Run, ResumesAfterAKillAndJudgesNothingTwice) {
   TemporaryFolder folder;
   constexpr int kSamples = 6;
-  for (int i = 0; i < kSamples; ++i) folder.write("level_1_problem_19_sample_" + std::to_string(i) + "_kernel.cpp", relu(std::to_string(i)));
+  for (int i = 0; i < kSamples; ++i)
+    folder.write("level_1_problem_19_sample_" + std::to_string(i) + "_kernel.cpp",
+                 relu(std::to_string(i)));
   auto arguments = run_arguments(folder);
   arguments.insert(arguments.begin(), KERNELBENCH_BINARY);
   const pid_t child = ::fork();
@@ -99,9 +110,11 @@ TEST(Run, ResumesAfterAKillAndJudgesNothingTwice) {
   const auto after = rows_of(folder);
   ASSERT_EQ(after.size(), static_cast<std::size_t>(kSamples));
   for (const auto& row : before) {
-    const auto same = std::ranges::find_if(after, [&](const auto& other) { return other.key.sample == row.key.sample; });
+    const auto same = std::ranges::find_if(
+        after, [&](const auto& other) { return other.key.sample == row.key.sample; });
     ASSERT_NE(same, after.end());
-    EXPECT_EQ(same->finished_at, row.finished_at) << "sample " << row.key.sample << " was judged twice";
+    EXPECT_EQ(same->finished_at, row.finished_at)
+        << "sample " << row.key.sample << " was judged twice";
   }
 }
 
@@ -110,7 +123,9 @@ TEST(Run, SelectsByIdLevelAndDraw) {
   folder.write("level_1_problem_19_sample_0_kernel.cpp", relu("a"));
   folder.write("level_1_problem_26_sample_0_kernel.cpp", relu("b"));
   folder.write("level_2_problem_12_sample_0_kernel.cpp", relu("c"));
-  EXPECT_EQ(kernelbench(run_arguments(folder, {"--level", "1", "--ids", "19-20", "--no-timing"})).code, 0);
+  EXPECT_EQ(
+      kernelbench(run_arguments(folder, {"--level", "1", "--ids", "19-20", "--no-timing"})).code,
+      0);
   auto rows = rows_of(folder);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].key.problem, "level1/19");
@@ -124,14 +139,16 @@ TEST(Run, AChangedKernelIsJudgedAgain) {
   folder.write("level_1_problem_19_sample_0_kernel.cpp", relu("good"));
   EXPECT_EQ(kernelbench(run_arguments(folder, {"--no-timing"})).code, 0);
   EXPECT_EQ(rows_of(folder)[0].verdict, "correct");
-  folder.write("level_1_problem_19_sample_0_kernel.cpp", "extern \"C\" int kb_run(const void*) { return 1; }\n");
+  folder.write("level_1_problem_19_sample_0_kernel.cpp",
+               "extern \"C\" int kb_run(const void*) { return 1; }\n");
   EXPECT_EQ(kernelbench(run_arguments(folder, {"--no-timing"})).code, 0);
   EXPECT_EQ(rows_of(folder)[0].verdict, "runtime_error");
 }
 
 TEST(Run, BadFoldersAreOneSentence) {
   TemporaryFolder folder;
-  for (const auto& [arguments, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+  for (const auto& [arguments, says] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"run", "/nonexistent"}, "/nonexistent"},
            {{"run", folder.path().string()}, "sample"},
            {{"score", folder.path().string()}, "kernelbench run"},
@@ -141,11 +158,14 @@ TEST(Run, BadFoldersAreOneSentence) {
     EXPECT_THAT(outcome.err, HasSubstr(says));
   }
   folder.write("level_1_problem_19_sample_0_kernel.cpp", relu("good"));
-  folder.write("kernelbench.db", "this is no database, and it is longer than a header of one hundred bytes, which SQLite reads before it says so.");
+  folder.write("kernelbench.db",
+               "this is no database, and it is longer than a header of one hundred bytes, which "
+               "SQLite reads before it says so.");
   const auto corrupt = kernelbench(run_arguments(folder));
   EXPECT_EQ(corrupt.code, 2);
   EXPECT_THAT(corrupt.err, HasSubstr("kernelbench.db"));
-  EXPECT_TRUE(std::filesystem::file_size(folder.path() / "kernelbench.db") > 50) << "the damaged file is kept";
+  EXPECT_TRUE(std::filesystem::file_size(folder.path() / "kernelbench.db") > 50)
+      << "the damaged file is kept";
 }
 
 TEST(Doctor, SaysWhatIsThere) {
@@ -157,7 +177,8 @@ TEST(Doctor, SaysWhatIsThere) {
 }
 
 TEST(Help, HasAnExampleForEveryCommand) {
-  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"eval"}, {"run"}, {"score"}, {"doctor"}, {"problems", "list"}, {"problems", "show"}}) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"eval"}, {"run"}, {"score"}, {"doctor"}, {"problems", "list"}, {"problems", "show"}}) {
     auto arguments = command;
     arguments.push_back("--help");
     const auto outcome = kernelbench(arguments);

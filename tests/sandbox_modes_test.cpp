@@ -1,4 +1,5 @@
-// `--sandbox` where user namespaces are refused: a user namespace of our own in which no further one may be made.
+// `--sandbox` where user namespaces are refused: a user namespace of our own in which no further
+// one may be made.
 
 #include <gmock/gmock.h>
 
@@ -13,15 +14,19 @@ const std::string kSource = KERNELBENCH_SOURCE_DIR;
 const std::string kRelu = kSource + "/examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp";
 
 Outcome where_refused(const std::string& mode) {
-  const std::string command = std::string("echo 0 > /proc/sys/user/max_user_namespaces && exec ") + KERNELBENCH_BINARY + " eval level1/19 " + kRelu +
-                              " --size small --no-stress --pairs 5 --trials 2 --json --sandbox " + mode;
+  const std::string command = std::string("echo 0 > /proc/sys/user/max_user_namespaces && exec ") +
+                              KERNELBENCH_BINARY + " eval level1/19 " + kRelu +
+                              " --size small --no-stress --pairs 5 --trials 2 --json --sandbox " +
+                              mode;
   return run_program("unshare", {"--user", "--map-root-user", "sh", "-c", command});
 }
 
 class SandboxModes : public testing::Test {
  protected:
   void SetUp() override {
-    if (run_program("unshare", {"--user", "--map-root-user", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces"}).code != 0)
+    if (run_program("unshare", {"--user", "--map-root-user", "sh", "-c",
+                                "echo 0 > /proc/sys/user/max_user_namespaces"})
+            .code != 0)
       GTEST_SKIP() << "this machine lets nobody make a user namespace to test in";
   }
 };
@@ -42,7 +47,8 @@ TEST_F(SandboxModes, RequireRefuses) {
 }
 
 TEST(SandboxNone, RunsAndFlags) {
-  const auto json = eval_json("level1/19", kRelu, {"--sandbox", "none", "--no-stress", "--pairs", "5"});
+  const auto json =
+      eval_json("level1/19", kRelu, {"--sandbox", "none", "--no-stress", "--pairs", "5"});
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
   EXPECT_TRUE(has_flag(json, "unsandboxed"));
 }

@@ -1,9 +1,9 @@
-// The commands. Each adds itself to the application; the returned function runs it and gives the exit code.
+// The commands. Each adds itself to the application; the returned function runs it and gives the
+// exit code.
 #pragma once
 
-#include <functional>
-
 #include <CLI/CLI.hpp>
+#include <functional>
 
 namespace kb::cli {
 

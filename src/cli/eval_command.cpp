@@ -1,8 +1,8 @@
 // kernelbench eval PROBLEM CANDIDATE
 
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "check/check.h"
 #include "cli/commands.h"
@@ -24,7 +24,8 @@ struct EvalFlags {
 int eval(const EvalFlags& flags) {
   const auto problem = value_or_usage_error(problem::find(flags.problem));
   const auto candidate = value_or_usage_error(problem::load_candidate(flags.candidate));
-  if (const auto missing = check::has_entry_point(candidate)) throw UsageError(fmt::format("{}: {}", flags.candidate, *missing));
+  if (const auto missing = check::has_entry_point(candidate))
+    throw UsageError(fmt::format("{}: {}", flags.candidate, *missing));
   const auto options = options_from(flags.judging);
   Workshop workshop(flags.judging);
   judge::Evaluator evaluator(workshop.environment(), options);
@@ -35,12 +36,16 @@ int eval(const EvalFlags& flags) {
   std::optional<judge::Result> result;
   {
     Progress progress("done", flags.json ? 0 : 1);
-    auto judged = evaluator.evaluate(problem, candidate, *build, [&](const char* phase) { progress.working_on(phase); });
+    auto judged = evaluator.evaluate(problem, candidate, *build,
+                                     [&](const char* phase) { progress.working_on(phase); });
     if (!judged) throw UsageError(judged.error().message);
     result = std::move(*judged);
   }
-  if (flags.json) fmt::print("{}\n", judge::to_json(*result, options).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  else fmt::print("{}", in_full(*result, options));
+  if (flags.json)
+    fmt::print("{}\n", judge::to_json(*result, options)
+                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}", in_full(*result, options));
   return result->verdict == judge::Verdict::infrastructure_error ? kFindings : kOk;
 }
 
@@ -49,11 +54,15 @@ int eval(const EvalFlags& flags) {
 Command add_eval(CLI::App& root) {
   auto flags = std::make_shared<EvalFlags>();
   auto* app = root.add_subcommand("eval", "Judge one kernel against its PyTorch reference");
-  app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")->required();
-  app->add_option("candidate", flags->candidate, "the kernel: .cpp, or .py with a class ModelNew")->required();
+  app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")
+      ->required();
+  app->add_option("candidate", flags->candidate, "the kernel: .cpp, or .py with a class ModelNew")
+      ->required();
   app->add_flag("--json", flags->json, "print one JSON object");
   add_judging_options(*app, flags->judging);
-  app->footer("Example:  kernelbench eval level1/19 examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp --size small");
+  app->footer(
+      "Example:  kernelbench eval level1/19 "
+      "examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp --size small");
   return {app, [flags] { return eval(*flags); }};
 }
 

@@ -6,9 +6,9 @@
 
 namespace kb::cli {
 
-inline constexpr int kOk = 0;         ///< did its work, whatever the verdicts
-inline constexpr int kFindings = 1;   ///< something to look at
-inline constexpr int kUsage = 2;      ///< usage or environment
+inline constexpr int kOk = 0;        ///< did its work, whatever the verdicts
+inline constexpr int kFindings = 1;  ///< something to look at
+inline constexpr int kUsage = 2;     ///< usage or environment
 
 /// Thrown by a command for bad input or an unfit environment; main prints it and exits with kUsage.
 class UsageError : public std::runtime_error {

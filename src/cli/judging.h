@@ -1,12 +1,12 @@
-// What `eval` and `run` share: the options of a judgement, and everything that must exist before one.
+// What `eval` and `run` share: the options of a judgement, and everything that must exist before
+// one.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "build/build.h"
 #include "judge/evaluator.h"
@@ -32,14 +32,16 @@ struct JudgingFlags {
   bool no_timing = false;
   double excessive_speedup = 10;
   double memory_gb = 8;
-  double compile_timeout_s = 300, load_timeout_s = 60, first_call_timeout_s = 60, call_timeout_s = 10, timeout_s = 600;
+  double compile_timeout_s = 300, load_timeout_s = 60, first_call_timeout_s = 60,
+         call_timeout_s = 10, timeout_s = 600;
 };
 
 void add_judging_options(CLI::App& app, JudgingFlags& flags);
 /// UsageError for a word that means nothing.
 judge::Options options_from(const JudgingFlags& flags);
 
-/// The environment of evaluations, made from flags. UsageError where something essential is missing.
+/// The environment of evaluations, made from flags. UsageError where something essential is
+/// missing.
 class Workshop {
  public:
   explicit Workshop(const JudgingFlags& flags);

@@ -1,12 +1,12 @@
 // The program: parses the command line, runs one command, turns failures into one sentence.
 
-#include <csignal>
-#include <cstdio>
-#include <vector>
-
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <cstdio>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -19,14 +19,19 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("kernelbench"));
   spdlog::set_pattern("kernelbench: %^%l%$: %v");
 
-  CLI::App app{"Is this machine-written kernel correct, and how much faster than PyTorch is it?", "kernelbench"};
+  CLI::App app{"Is this machine-written kernel correct, and how much faster than PyTorch is it?",
+               "kernelbench"};
   app.set_version_flag("--version", KERNELBENCH_VERSION);
   app.require_subcommand(1);
   app.footer("Start with:  kernelbench doctor\n             kernelbench run examples/run_cpu");
   auto* problems = app.add_subcommand("problems", "The problem set: list, show");
   problems->require_subcommand(1);
-  const std::vector<Command> commands = {add_doctor(app), add_problems_list(*problems), add_problems_show(*problems),
-                                         add_eval(app),   add_run(app),                 add_score(app)};
+  const std::vector<Command> commands = {add_doctor(app),
+                                         add_problems_list(*problems),
+                                         add_problems_show(*problems),
+                                         add_eval(app),
+                                         add_run(app),
+                                         add_score(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,8 +17,13 @@ int list(int level, bool json) {
   for (const auto& entry : catalog.entries()) {
     if (level > 0 && entry.id.level != level) continue;
     const auto problem = value_or_usage_error(catalog.load(entry.id));
-    if (json) rows.push_back({{"id", entry.id.text()}, {"name", entry.name}, {"summary", problem.summary}, {"hash", problem.hash}});
-    else fmt::print("{:<11} {:<44} {}\n", entry.id.text(), entry.name, problem.summary);
+    if (json)
+      rows.push_back({{"id", entry.id.text()},
+                      {"name", entry.name},
+                      {"summary", problem.summary},
+                      {"hash", problem.hash}});
+    else
+      fmt::print("{:<11} {:<44} {}\n", entry.id.text(), entry.name, problem.summary);
   }
   if (json) fmt::print("{}\n", rows.dump(2));
   return kOk;
@@ -27,12 +32,18 @@ int list(int level, bool json) {
 int show(const std::string& argument, bool json) {
   const auto problem = value_or_usage_error(problem::find(argument));
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"id", problem.id ? nlohmann::json(problem.id->text()) : nlohmann::json(nullptr)},
-                                      {"name", problem.name}, {"summary", problem.summary}, {"path", problem.path.string()},
-                                      {"hash", problem.hash}, {"source", problem.source}}.dump(2));
+    fmt::print("{}\n", nlohmann::json{{"id", problem.id ? nlohmann::json(problem.id->text())
+                                                        : nlohmann::json(nullptr)},
+                                      {"name", problem.name},
+                                      {"summary", problem.summary},
+                                      {"path", problem.path.string()},
+                                      {"hash", problem.hash},
+                                      {"source", problem.source}}
+                           .dump(2));
     return kOk;
   }
-  fmt::print("# {}  {}\n# {}\n# hash {}\n\n{}", problem.label, problem.name, problem.path.string(), problem.hash, problem.source);
+  fmt::print("# {}  {}\n# {}\n# hash {}\n\n{}", problem.label, problem.name, problem.path.string(),
+             problem.hash, problem.source);
   return kOk;
 }
 
@@ -58,7 +69,8 @@ Command add_problems_show(CLI::App& problems) {
   };
   auto flags = std::make_shared<Flags>();
   auto* app = problems.add_subcommand("show", "One problem's source and hash");
-  app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")->required();
+  app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")
+      ->required();
   app->add_flag("--json", flags->json, "print one JSON object");
   app->footer("Example:  kernelbench problems show level1/19");
   return {app, [flags] { return show(flags->problem, flags->json); }};

@@ -1,11 +1,10 @@
 #include "cli/progress.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-
-#include <fmt/format.h>
 
 namespace kb::cli {
 
@@ -35,14 +34,17 @@ void Progress::done(const std::string& line) {
 void Progress::draw() {
   if (!terminal_ || total_ == 0) return;
   constexpr std::size_t kWidth = 24;
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double elapsed =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const std::size_t filled = kWidth * done_ / total_;
   std::string pace;
   if (done_ > 0 && done_ < total_) {
     const double left = elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-    pace = fmt::format("  {:.1f}/min  {:.0f} s left", 60.0 * static_cast<double>(done_) / std::max(elapsed, 1e-3), left);
+    pace = fmt::format("  {:.1f}/min  {:.0f} s left",
+                       60.0 * static_cast<double>(done_) / std::max(elapsed, 1e-3), left);
   }
-  fmt::print("\r\x1b[K[{}{}] {}/{} {}{}  {}", std::string(filled, '#'), std::string(kWidth - filled, '.'), done_, total_, what_, pace, item_);
+  fmt::print("\r\x1b[K[{}{}] {}/{} {}{}  {}", std::string(filled, '#'),
+             std::string(kWidth - filled, '.'), done_, total_, what_, pace, item_);
   std::fflush(stdout);
 }
 
@@ -51,10 +53,13 @@ std::string printable(const std::string& text, bool lines) {
   clean.reserve(text.size());
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte == '\n' && lines) clean += c;
-    else if (byte == '\n' || byte == '\t') clean += ' ';
+    if (byte == '\n' && lines)
+      clean += c;
+    else if (byte == '\n' || byte == '\t')
+      clean += ' ';
     // The C1 controls (0x80–0x9F) are continuation bytes in UTF-8 and harmless there.
-    else if (byte >= 0x20 && byte != 0x7F) clean += c;
+    else if (byte >= 0x20 && byte != 0x7F)
+      clean += c;
   }
   return clean;
 }

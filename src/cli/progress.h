@@ -29,7 +29,8 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// `text` without control characters (a kernel's or compiler's words must not drive the terminal), line feeds kept if `lines`.
+/// `text` without control characters (a kernel's or compiler's words must not drive the terminal),
+/// line feeds kept if `lines`.
 std::string printable(const std::string& text, bool lines);
 
 }  // namespace kb::cli

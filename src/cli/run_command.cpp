@@ -4,6 +4,8 @@
 // judged one after another, so that no compiler runs beside a clock. Samples of one problem
 // follow each other, so that its reference is loaded and timed alone once.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -13,8 +15,6 @@
 #include <random>
 #include <set>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -43,7 +43,8 @@ struct RunFlags {
 struct Job {
   problem::Sample sample;
   problem::Problem problem;
-  std::optional<problem::Candidate> candidate;  ///< none: the file cannot be a candidate, `refusal` says why
+  std::optional<problem::Candidate>
+      candidate;  ///< none: the file cannot be a candidate, `refusal` says why
   std::string refusal;
   store::Key key;
   std::optional<std::expected<build::Result, judge::Refusal>> build;
@@ -51,10 +52,15 @@ struct Job {
 
 std::vector<problem::Sample> select(const RunFlags& flags) {
   auto samples = value_or_usage_error(problem::find_samples(flags.folder));
-  if (!flags.levels.empty()) std::erase_if(samples, [&](const auto& s) { return std::ranges::find(flags.levels, s.id.level) == flags.levels.end(); });
+  if (!flags.levels.empty())
+    std::erase_if(samples, [&](const auto& s) {
+      return std::ranges::find(flags.levels, s.id.level) == flags.levels.end();
+    });
   if (!flags.ids.empty()) {
     const auto wanted = value_or_usage_error(problem::parse_ranges(flags.ids));
-    std::erase_if(samples, [&](const auto& s) { return std::ranges::find(wanted, s.id.number) == wanted.end(); });
+    std::erase_if(samples, [&](const auto& s) {
+      return std::ranges::find(wanted, s.id.number) == wanted.end();
+    });
   }
   if (flags.draw > 0) {
     std::set<problem::Id> ids;
@@ -63,13 +69,18 @@ std::vector<problem::Sample> select(const RunFlags& flags) {
     std::mt19937_64 random(flags.seed);
     std::ranges::shuffle(chosen, random);
     chosen.resize(std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(flags.draw)));
-    std::erase_if(samples, [&](const auto& s) { return std::ranges::find(chosen, s.id) == chosen.end(); });
+    std::erase_if(samples,
+                  [&](const auto& s) { return std::ranges::find(chosen, s.id) == chosen.end(); });
   }
-  if (samples.empty()) throw UsageError(fmt::format("no sample in {} is selected by --level, --ids or --sample", flags.folder));
+  if (samples.empty())
+    throw UsageError(
+        fmt::format("no sample in {} is selected by --level, --ids or --sample", flags.folder));
   return samples;
 }
 
-std::string label_of(const Job& job) { return fmt::format("{} sample {}", job.sample.id.text(), job.sample.sample); }
+std::string label_of(const Job& job) {
+  return fmt::format("{} sample {}", job.sample.id.text(), job.sample.sample);
+}
 
 void compile_all(std::vector<Job>& jobs, const judge::Evaluator& evaluator, unsigned threads) {
   std::vector<Job*> to_build;
@@ -112,11 +123,17 @@ int run(const RunFlags& flags) {
     }
     Job job{sample, std::move(*problem), std::nullopt, "", {}, std::nullopt};
     auto candidate = problem::load_candidate(sample.path);
-    if (candidate) job.candidate = std::move(*candidate);
-    else job.refusal = candidate.error();
-    job.key = {job.problem.label, sample.sample, job.problem.hash, job.candidate ? job.candidate->hash : job.refusal, options.device, settings.dump()};
-    if (value_or_usage_error(store.find(job.key))) ++known;
-    else jobs.push_back(std::move(job));
+    if (candidate)
+      job.candidate = std::move(*candidate);
+    else
+      job.refusal = candidate.error();
+    job.key = {job.problem.label, sample.sample,
+               job.problem.hash,  job.candidate ? job.candidate->hash : job.refusal,
+               options.device,    settings.dump()};
+    if (value_or_usage_error(store.find(job.key)))
+      ++known;
+    else
+      jobs.push_back(std::move(job));
   }
   for (const auto& [id, why] : unknown) fmt::print(stderr, "kernelbench: left out: {}\n", why);
   if (known > 0) fmt::print("{} of {} samples have been judged already\n", known, samples.size());
@@ -134,29 +151,38 @@ int run(const RunFlags& flags) {
       std::optional<judge::Result> result;
       if (!job.candidate) {
         problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
-        result = judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
+        result =
+            judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
       } else if (!*job.build) {
-        result = judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error, job.build->error().message);
+        result = judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error,
+                                 job.build->error().message);
       } else {
         const bool python = job.candidate->backend == problem::Backend::python;
         evaluator.warm_up(job.candidate->backend, python_left);
         if (python) --python_left;
-        auto judged = evaluator.evaluate(job.problem, *job.candidate, **job.build,
-                                         [&](const char* phase) { progress.working_on(fmt::format("{} {}", label_of(job), phase)); });
-        result = judged ? std::move(*judged)
-                        : judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error, judged.error().message);
+        auto judged =
+            evaluator.evaluate(job.problem, *job.candidate, **job.build, [&](const char* phase) {
+              progress.working_on(fmt::format("{} {}", label_of(job), phase));
+            });
+        result =
+            judged ? std::move(*judged)
+                   : judge::unjudged(job.problem, *job.candidate,
+                                     judge::Verdict::infrastructure_error, judged.error().message);
       }
       if (result->verdict == judge::Verdict::infrastructure_error) unfinished = true;
       auto json = judge::to_json(*result, options);
       json["sample"] = job.sample.sample;
-      store::Row row{job.key, std::string(name_of(result->verdict)), json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ""};
+      store::Row row{job.key, std::string(name_of(result->verdict)),
+                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ""};
       if (auto put = store.put(row); !put) throw UsageError(put.error());
-      progress.done(fmt::format("{:<20} {:<7} {}", label_of(job), result->backend, one_line(*result)));
+      progress.done(
+          fmt::format("{:<20} {:<7} {}", label_of(job), result->backend, one_line(*result)));
     }
   }
   const auto rows = value_or_usage_error(store.rows());
   const auto written = value_or_usage_error(store::write_kernelbench_results(folder, rows));
-  fmt::print("{} results in {}; score them with: kernelbench score {}\n", rows.size(), (folder / "kernelbench.db").string(), flags.folder);
+  fmt::print("{} results in {}; score them with: kernelbench score {}\n", rows.size(),
+             (folder / "kernelbench.db").string(), flags.folder);
   (void)written;
   return unfinished ? kFindings : kOk;
 }
@@ -166,15 +192,20 @@ int run(const RunFlags& flags) {
 Command add_run(CLI::App& root) {
   auto flags = std::make_shared<RunFlags>();
   auto* app = root.add_subcommand("run", "Judge a folder of samples; run it again to resume");
-  app->add_option("folder", flags->folder, "holds level_1_problem_19_sample_0_kernel.py (.cpp) and the like")->required();
+  app->add_option("folder", flags->folder,
+                  "holds level_1_problem_19_sample_0_kernel.py (.cpp) and the like")
+      ->required();
   app->add_option("--level", flags->levels, "only these levels (repeatable)");
   app->add_option("--ids", flags->ids, "only these problem numbers, e.g. 1-10,19");
-  app->add_option("--sample", flags->draw, "only this many problems, drawn at random")->check(CLI::PositiveNumber);
+  app->add_option("--sample", flags->draw, "only this many problems, drawn at random")
+      ->check(CLI::PositiveNumber);
   app->add_option("--seed", flags->seed, "of --sample")->capture_default_str();
-  app->add_option("--jobs", flags->jobs, "compilations at a time; default one per CPU")->check(CLI::Range(1, 1024));
+  app->add_option("--jobs", flags->jobs, "compilations at a time; default one per CPU")
+      ->check(CLI::Range(1, 1024));
   add_judging_options(*app, flags->judging);
-  app->footer("Results go to DIR/kernelbench.db, and to DIR/eval_results.json in KernelBench's format.\n"
-              "Example:  kernelbench run examples/run_cpu --size small");
+  app->footer(
+      "Results go to DIR/kernelbench.db, and to DIR/eval_results.json in KernelBench's format.\n"
+      "Example:  kernelbench run examples/run_cpu --size small");
   return {app, [flags] { return run(*flags); }};
 }
 

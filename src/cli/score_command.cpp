@@ -13,18 +13,25 @@ namespace {
 int score(const std::string& folder, bool json) {
   const auto file = std::filesystem::path(folder) / "kernelbench.db";
   if (!std::filesystem::exists(file))
-    throw UsageError(fmt::format("there is no {}: judge the folder first with: kernelbench run {}", file.string(), folder));
+    throw UsageError(fmt::format("there is no {}: judge the folder first with: kernelbench run {}",
+                                 file.string(), folder));
   auto store = value_or_usage_error(store::Store::open(file));
   std::vector<score::Evaluation> evaluations;
   for (const auto& row : value_or_usage_error(store.rows())) {
     auto evaluation = score::parse_evaluation(row.result_json);
-    if (!evaluation) throw UsageError(fmt::format("{}: a result is damaged ({}): run `kernelbench run {}` again", file.string(), evaluation.error(), folder));
+    if (!evaluation)
+      throw UsageError(fmt::format("{}: a result is damaged ({}): run `kernelbench run {}` again",
+                                   file.string(), evaluation.error(), folder));
     evaluations.push_back(std::move(*evaluation));
   }
-  if (evaluations.empty()) throw UsageError(fmt::format("{} holds no result yet: run kernelbench run {}", file.string(), folder));
+  if (evaluations.empty())
+    throw UsageError(
+        fmt::format("{} holds no result yet: run kernelbench run {}", file.string(), folder));
   const auto summaries = score::summarize(evaluations);
-  if (json) fmt::print("{}\n", score::to_json(summaries).dump(2));
-  else fmt::print("{}", score::to_text(summaries, evaluations));
+  if (json)
+    fmt::print("{}\n", score::to_json(summaries).dump(2));
+  else
+    fmt::print("{}", score::to_text(summaries, evaluations));
   return kOk;
 }
 

@@ -1,11 +1,11 @@
 #include "cli/summary.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "cli/progress.h"
 
@@ -14,8 +14,10 @@ namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeaning = {{
     {"noisy", "the interval is wider than ±2 %"},
-    {"batch_dependent", "faster per call when several inputs are in sight; the time of single calls counts"},
-    {"baseline_disturbed", "the reference ran slower beside this candidate than alone; its time alone counts"},
+    {"batch_dependent",
+     "faster per call when several inputs are in sight; the time of single calls counts"},
+    {"baseline_disturbed",
+     "the reference ran slower beside this candidate than alone; its time alone counts"},
     {"below_resolution", "a call takes less than the doorbell's own jitter"},
     {"reduced_precision", "its error against float64 is over ten times the reference's"},
     {"input_mutated", "it writes to its inputs or parameters"},
@@ -31,7 +33,8 @@ std::string time_text(double us) {
 }
 
 std::string first_line(const std::string& text) {
-  // A compiler's first error says more than the line before it; a traceback's last line more than its first.
+  // A compiler's first error says more than the line before it; a traceback's last line more than
+  // its first.
   const auto error = text.find("error:");
   const auto start = error == std::string::npos ? 0 : text.rfind('\n', error) + 1;
   std::string line = text.substr(start, text.find('\n', start) - start);
@@ -49,7 +52,8 @@ std::string first_line(const std::string& text) {
 std::string one_line(const judge::Result& result) {
   std::string text(name_of(result.verdict));
   if (result.speedup)
-    text += fmt::format("  {:.2f}x [{:.2f}, {:.2f}]  {} against {}", *result.speedup, result.speedup_ci95->low, result.speedup_ci95->high,
+    text += fmt::format("  {:.2f}x [{:.2f}, {:.2f}]  {} against {}", *result.speedup,
+                        result.speedup_ci95->low, result.speedup_ci95->high,
                         time_text(*result.time_us), time_text(*result.reference_time_us));
   if (!result.flags.empty()) text += fmt::format("  flags: {}", fmt::join(result.flags, ", "));
   if (!result.correct() && !result.message.empty()) text += "  " + first_line(result.message);
@@ -57,22 +61,34 @@ std::string one_line(const judge::Result& result) {
 }
 
 std::string in_full(const judge::Result& result, const judge::Options& options) {
-  std::string text = fmt::format("{}  {}  ({}, {}, {}, size {})\n", result.problem, printable(result.candidate, false), result.backend,
-                                 options.device, options.precision, options.size);
+  std::string text = fmt::format("{}  {}  ({}, {}, {}, size {})\n", result.problem,
+                                 printable(result.candidate, false), result.backend, options.device,
+                                 options.precision, options.size);
   text += fmt::format("verdict    {}\n", name_of(result.verdict));
-  if (!result.message.empty()) text += fmt::format("           {}\n", printable(result.message.substr(0, 6000), true));
+  if (!result.message.empty())
+    text += fmt::format("           {}\n", printable(result.message.substr(0, 6000), true));
   if (result.public_correct && *result.public_correct != result.correct())
-    text += fmt::format("           by KernelBench's rule alone: {}\n", *result.public_correct ? "correct" : "incorrect");
+    text += fmt::format("           by KernelBench's rule alone: {}\n",
+                        *result.public_correct ? "correct" : "incorrect");
   if (result.speedup) {
-    text += fmt::format("speedup    {:.3f}x  (95 % interval {:.3f} to {:.3f}, {} pairs of {} call{})\n", *result.speedup, result.speedup_ci95->low,
-                        result.speedup_ci95->high, result.pairs, result.calls_per_turn, result.calls_per_turn == 1 ? "" : "s");
-    text += fmt::format("time       {}  against PyTorch's {}\n", time_text(*result.time_us), time_text(*result.reference_time_us));
+    text +=
+        fmt::format("speedup    {:.3f}x  (95 % interval {:.3f} to {:.3f}, {} pairs of {} call{})\n",
+                    *result.speedup, result.speedup_ci95->low, result.speedup_ci95->high,
+                    result.pairs, result.calls_per_turn, result.calls_per_turn == 1 ? "" : "s");
+    text += fmt::format("time       {}  against PyTorch's {}\n", time_text(*result.time_us),
+                        time_text(*result.reference_time_us));
   }
   if (result.max_abs_error)
-    text += fmt::format("error      max abs {:.3g}, max rel {:.3g}  (tolerance {:.3g}{})\n", *result.max_abs_error, result.max_rel_error.value_or(NAN),
-                        result.tolerance.atol, result.tolerance.widened > 1 ? fmt::format(", widened {:g} times: the reference's own error", result.tolerance.widened) : "");
+    text += fmt::format("error      max abs {:.3g}, max rel {:.3g}  (tolerance {:.3g}{})\n",
+                        *result.max_abs_error, result.max_rel_error.value_or(NAN),
+                        result.tolerance.atol,
+                        result.tolerance.widened > 1
+                            ? fmt::format(", widened {:g} times: the reference's own error",
+                                          result.tolerance.widened)
+                            : "");
   if (result.norm_error_vs_truth)
-    text += fmt::format("           {:.2g} from float64 in norm; the reference {:.2g}\n", *result.norm_error_vs_truth, *result.reference_norm_error_vs_truth);
+    text += fmt::format("           {:.2g} from float64 in norm; the reference {:.2g}\n",
+                        *result.norm_error_vs_truth, *result.reference_norm_error_vs_truth);
   for (const auto& flag : result.flags) {
     std::string_view meaning;
     for (const auto& [name, words] : kMeaning)
@@ -80,7 +96,8 @@ std::string in_full(const judge::Result& result, const judge::Options& options) 
     text += fmt::format("flag       {}{}{}\n", flag, meaning.empty() ? "" : ": ", meaning);
   }
   std::string phases;
-  for (const auto& [name, ms] : result.phases_ms) phases += fmt::format("{}{} {:.0f}", phases.empty() ? "" : ", ", name, ms);
+  for (const auto& [name, ms] : result.phases_ms)
+    phases += fmt::format("{}{} {:.0f}", phases.empty() ? "" : ", ", name, ms);
   return text + fmt::format("phases     {} ms\n", phases);
 }
 

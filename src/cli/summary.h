@@ -7,7 +7,8 @@
 
 namespace kb::cli {
 
-/// "correct  2.31x [2.28, 2.34]  412.0 us against 951.7 us  flags: noisy" — one line, without problem or candidate.
+/// "correct  2.31x [2.28, 2.34]  412.0 us against 951.7 us  flags: noisy" — one line, without
+/// problem or candidate.
 std::string one_line(const judge::Result& result);
 /// Several lines for `eval`: verdict, times, errors, flags with their meaning, phases.
 std::string in_full(const judge::Result& result, const judge::Options& options);

@@ -1,15 +1,14 @@
 #include "judge/contestant.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace kb::judge {
 
@@ -28,7 +27,8 @@ class RemoteSource final : public cpu::BlockSource {
  public:
   RemoteSource(pid_t pid, std::uint64_t address) : pid_(pid), address_(address) {}
   const std::byte* block(std::size_t offset, std::size_t size, std::byte* scratch) const override {
-    return sandbox::Process::read_memory(pid_, address_ + offset, {scratch, size}) ? scratch : nullptr;
+    return sandbox::Process::read_memory(pid_, address_ + offset, {scratch, size}) ? scratch
+                                                                                   : nullptr;
   }
 
  private:
@@ -65,9 +65,15 @@ std::string place_of(std::int64_t index, const TensorSpec& spec) {
 
 }  // namespace
 
-Contestant::Contestant(worker::Worker worker, const problem::Candidate& candidate, const build::Result& build, Reference& reference,
-                       const Options& options, CpuDevice& device)
-    : worker_(std::move(worker)), candidate_(candidate), build_(build), reference_(reference), options_(options), device_(device),
+Contestant::Contestant(worker::Worker worker, const problem::Candidate& candidate,
+                       const build::Result& build, Reference& reference, const Options& options,
+                       CpuDevice& device)
+    : worker_(std::move(worker)),
+      candidate_(candidate),
+      build_(build),
+      reference_(reference),
+      options_(options),
+      device_(device),
       guard_secret_(secret_seed()) {}
 
 Failure Contestant::failure_of(const Fault& fault) const {
@@ -78,7 +84,9 @@ Failure Contestant::failure_of(const Fault& fault) const {
     case FaultKind::out_of_memory: return {Verdict::out_of_memory, fault.text};
     case FaultKind::crashed: return {Verdict::runtime_error, fault.text};
     case FaultKind::timeout: return {Verdict::timeout, fault.text};
-    case FaultKind::protocol: return {Verdict::tampering, "the worker's control channel was interfered with: " + fault.text};
+    case FaultKind::protocol:
+      return {Verdict::tampering,
+              "the worker's control channel was interfered with: " + fault.text};
     case FaultKind::problem:
     case FaultKind::infrastructure: break;
   }
@@ -86,19 +94,21 @@ Failure Contestant::failure_of(const Fault& fault) const {
 }
 
 std::expected<void, Failure> Contestant::load() {
-  const auto start = std::chrono::steady_clock::now();
-  if (auto hello = worker_.await_hello(milliseconds(120'000)); !hello) return std::unexpected(failure_of(hello.error()));
+  if (auto hello = worker_.await_hello(milliseconds(120'000)); !hello)
+    return std::unexpected(failure_of(hello.error()));
   const auto& spec = reference_.spec();
   const std::size_t guard = native() ? cpu::kGuardBytes : 0;
   // A torch worker makes its own outputs and has no use for the region.
   std::vector<worker::RegionRequest> regions;
   if (native()) regions.push_back({.name = "outputs", .float64 = false, .guard_bytes = guard});
-  layout_ = worker::plan_layout(spec, static_cast<unsigned>(reference_.plan().max_calls), regions, !native());
+  layout_ = worker::plan_layout(spec, static_cast<unsigned>(reference_.plan().max_calls), regions,
+                                !native());
   if (auto attached = worker_.attach(to_json(layout_, spec), layout_.size, kQuietLimit); !attached)
     return std::unexpected(failure_of(attached.error()));
   auto& arena = worker_.arena();
   for (std::size_t i = 0; i < spec.params.size(); ++i)
-    cpu::copy(arena.range(layout_.params[i], spec.params[i].tensor.bytes()), reference_.params()[i], device_.pool);
+    cpu::copy(arena.range(layout_.params[i], spec.params[i].tensor.bytes()), reference_.params()[i],
+              device_.pool);
   for (const auto& [name, region] : layout_.regions)
     for (const auto& slot : region.offsets)
       for (std::size_t i = 0; i < slot.size(); ++i) {
@@ -111,7 +121,10 @@ std::expected<void, Failure> Contestant::load() {
   nlohmann::json request;
   for (const auto& artifact : build_.artifacts) {
     files.emplace_back(::open(artifact.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!files.back()) return std::unexpected(Failure{Verdict::infrastructure_error, fmt::format("the build cache lost {}", artifact.path.string())});
+    if (!files.back())
+      return std::unexpected(
+          Failure{Verdict::infrastructure_error,
+                  fmt::format("the build cache lost {}", artifact.path.string())});
     fds.push_back(files.back().get());
   }
   if (native()) {
@@ -119,7 +132,8 @@ std::expected<void, Failure> Contestant::load() {
   } else {
     const auto& problem = reference_.problem();
     auto extensions = nlohmann::json::array();
-    for (std::size_t i = 0; i < build_.artifacts.size(); ++i) extensions.push_back({{"name", build_.artifacts[i].name}, {"fd", i}});
+    for (std::size_t i = 0; i < build_.artifacts.size(); ++i)
+      extensions.push_back({{"name", build_.artifacts[i].name}, {"fd", i}});
     request = {{"op", "load_candidate"},
                {"source", candidate_.source},
                {"path", candidate_.path.filename().string()},
@@ -140,13 +154,14 @@ std::expected<void, Failure> Contestant::load() {
     if (loaded.error().kind == FaultKind::problem) failure.verdict = Verdict::load_error;
     return std::unexpected(failure);
   }
-  if (auto entered = worker_.enter_turns(kQuietLimit, true); !entered) return std::unexpected(failure_of(entered.error()));
-  load_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (auto entered = worker_.enter_turns(kQuietLimit, true); !entered)
+    return std::unexpected(failure_of(entered.error()));
   return {};
 }
 
 std::expected<void, Failure> Contestant::prepare_turn() {
-  if (auto done = worker_.prepare(kQuietLimit); !done) return std::unexpected(failure_of(done.error()));
+  if (auto done = worker_.prepare(kQuietLimit); !done)
+    return std::unexpected(failure_of(done.error()));
   return {};
 }
 
@@ -161,69 +176,91 @@ void Contestant::fill(std::span<const Call> calls) {
     if (!native()) continue;
     const auto& region = layout_.regions.at("outputs");
     for (std::size_t i = 0; i < region.tensors.size(); ++i)
-      cpu::poison(arena.range(region.offsets[call.slot][i], region.tensors[i].bytes()), device_.pool);
+      cpu::poison(arena.range(region.offsets[call.slot][i], region.tensors[i].bytes()),
+                  device_.pool);
   }
 }
 
-std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls, milliseconds limit_per_call) {
+std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls,
+                                              milliseconds limit_per_call) {
   const auto limit = limit_per_call * static_cast<int>(calls.size());
   auto turn = worker_.run(calls, reference_.spec().uses_rng, limit);
   if (!turn) return std::unexpected(failure_of(turn.error()));
+  model_ms_ += turn->wall_us / 1000;
   return *turn;
 }
 
 std::expected<void, Failure> Contestant::lock() {
-  if (auto locked = worker_.lock(kQuietLimit); !locked) return std::unexpected(failure_of(locked.error()));
+  if (auto locked = worker_.lock(kQuietLimit); !locked)
+    return std::unexpected(failure_of(locked.error()));
   if (worker_.process().pids().size() > 1)
-    return std::unexpected(Failure{Verdict::tampering, "it left processes running after its first call"});
+    return std::unexpected(
+        Failure{Verdict::tampering, "it left processes running after its first call"});
   return {};
 }
 
-std::expected<Contestant::Published, Failure> Contestant::published(std::size_t k, std::size_t output) {
+std::expected<Contestant::Published, Failure> Contestant::published(std::size_t k,
+                                                                    std::size_t output) {
   const auto& outputs = reference_.spec().outputs;
   const TensorSpec& spec = outputs[output];
   std::array<std::int64_t, worker::kPublicationWords> record;
-  const auto bytes = worker_.arena().range(layout_.publications + (k * outputs.size() + output) * sizeof record, sizeof record);
+  const auto bytes = worker_.arena().range(
+      layout_.publications + (k * outputs.size() + output) * sizeof record, sizeof record);
   std::memcpy(record.data(), bytes.data(), sizeof record);
   const auto ndim = record[2];
   if (record[3] != static_cast<std::int64_t>(outputs.size()))
-    return std::unexpected(Failure{Verdict::wrong_shape, fmt::format("it returned {} tensors; the reference returns {}", record[3], outputs.size())});
-  if (ndim < 0 || ndim > 8) return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
+    return std::unexpected(Failure{Verdict::wrong_shape,
+                                   fmt::format("it returned {} tensors; the reference returns {}",
+                                               record[3], outputs.size())});
+  if (ndim < 0 || ndim > 8)
+    return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
   const std::vector<std::int64_t> shape(record.begin() + 4, record.begin() + 4 + ndim);
   if (shape != spec.shape)
-    return std::unexpected(Failure{Verdict::wrong_shape, fmt::format("output {} has shape [{}]; the reference's is [{}]", output,
-                                                                      fmt::join(shape, ", "), fmt::join(spec.shape, ", "))});
+    return std::unexpected(
+        Failure{Verdict::wrong_shape,
+                fmt::format("output {} has shape [{}]; the reference's is [{}]", output,
+                            fmt::join(shape, ", "), fmt::join(spec.shape, ", "))});
   if (record[1] != static_cast<std::int64_t>(spec.dtype)) {
     const bool known = record[1] >= 0 && record[1] < kNumDTypes;
-    return std::unexpected(Failure{Verdict::wrong_dtype, fmt::format("output {} is {}; the reference's is {}", output,
-                                                                      known ? name_of(static_cast<DType>(record[1])) : "of an unknown type",
-                                                                      name_of(spec.dtype))});
+    return std::unexpected(
+        Failure{Verdict::wrong_dtype,
+                fmt::format("output {} is {}; the reference's is {}", output,
+                            known ? name_of(static_cast<DType>(record[1])) : "of an unknown type",
+                            name_of(spec.dtype))});
   }
-  Published where{static_cast<std::uint64_t>(record[0]), std::vector<std::int64_t>(record.begin() + 12, record.begin() + 12 + ndim), 0};
+  Published where{static_cast<std::uint64_t>(record[0]),
+                  std::vector<std::int64_t>(record.begin() + 12, record.begin() + 12 + ndim), 0};
   std::uint64_t last = 0;
   for (std::size_t d = 0; d < where.strides.size(); ++d) {
-    if (where.strides[d] < 0 || where.strides[d] > (std::int64_t{1} << 40)) return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
-    if (shape[d] > 1) last += static_cast<std::uint64_t>(where.strides[d]) * static_cast<std::uint64_t>(shape[d] - 1);
+    if (where.strides[d] < 0 || where.strides[d] > (std::int64_t{1} << 40))
+      return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
+    if (shape[d] > 1)
+      last +=
+          static_cast<std::uint64_t>(where.strides[d]) * static_cast<std::uint64_t>(shape[d] - 1);
   }
   where.span_bytes = spec.numel() == 0 ? 0 : (last + 1) * size_of(spec.dtype);
   if (where.span_bytes > kMaxSpanBytes)
-    return std::unexpected(Failure{Verdict::runtime_error, fmt::format("output {} is a view that spans over 4 GiB", output)});
+    return std::unexpected(Failure{
+        Verdict::runtime_error, fmt::format("output {} is a view that spans over 4 GiB", output)});
   return where;
 }
 
 // Copies a strided tensor out of the worker and lays it out densely.
-std::expected<std::vector<std::byte>, Failure> Contestant::gather(const Published& where, const TensorSpec& spec) {
+std::expected<std::vector<std::byte>, Failure> Contestant::gather(const Published& where,
+                                                                  const TensorSpec& spec) {
   const Failure unreadable{Verdict::tampering, "a published output cannot be read"};
   auto pid = worker_.process().program_pid();
   std::vector<std::byte> span(where.span_bytes);
-  if (!pid || !sandbox::Process::read_memory(*pid, where.address, span)) return std::unexpected(unreadable);
+  if (!pid || !sandbox::Process::read_memory(*pid, where.address, span))
+    return std::unexpected(unreadable);
   const std::size_t size = size_of(spec.dtype);
   std::vector<std::byte> dense(spec.bytes());
   std::vector<std::int64_t> index(spec.shape.size(), 0);
   const std::int64_t count = spec.numel();
   std::int64_t offset = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    std::memcpy(dense.data() + static_cast<std::size_t>(i) * size, span.data() + static_cast<std::size_t>(offset) * size, size);
+    std::memcpy(dense.data() + static_cast<std::size_t>(i) * size,
+                span.data() + static_cast<std::size_t>(offset) * size, size);
     for (std::size_t d = index.size(); d-- > 0;) {
       offset += where.strides[d];
       if (++index[d] < spec.shape[d]) break;
@@ -243,10 +280,13 @@ bool Contestant::outputs_overlap(std::size_t calls) {
       const auto where = published(k, i);
       if (!where) return false;  // check() says what is wrong
       for (const auto& [begin, end] : ranges)
-        if (where->span_bytes > 0 && where->address < end && begin < where->address + where->span_bytes) return true;
+        if (where->span_bytes > 0 && where->address < end &&
+            begin < where->address + where->span_bytes)
+          return true;
     }
     for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i)
-      if (const auto where = published(k, i); where && where->span_bytes > 0) ranges.emplace_back(where->address, where->address + where->span_bytes);
+      if (const auto where = published(k, i); where && where->span_bytes > 0)
+        ranges.emplace_back(where->address, where->address + where->span_bytes);
   }
   return false;
 }
@@ -254,11 +294,14 @@ bool Contestant::outputs_overlap(std::size_t calls) {
 bool Contestant::params_intact() {
   const auto& params = reference_.params();
   for (std::size_t i = 0; i < params.size(); ++i)
-    if (!cpu::equal(worker_.arena().range(layout_.params[i], params[i].size()), params[i], device_.pool)) return false;
+    if (!cpu::equal(worker_.arena().range(layout_.params[i], params[i].size()), params[i],
+                    device_.pool))
+      return false;
   return true;
 }
 
-Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& tolerance, bool against_truth) {
+Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& tolerance,
+                        bool against_truth) {
   Check check;
   const auto& spec = reference_.spec();
   auto& arena = worker_.arena();
@@ -269,7 +312,9 @@ Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& t
   if (!spec.mutates_inputs)
     for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
       const auto master = reference_.master(call.slot, t);
-      if (!cpu::equal(arena.range(layout_.inputs[call.slot][t], master.size()), master, device_.pool)) check.input_mutated = true;
+      if (!cpu::equal(arena.range(layout_.inputs[call.slot][t], master.size()), master,
+                      device_.pool))
+        check.input_mutated = true;
     }
 
   double error_sum = 0, reference_sum = 0;
@@ -283,7 +328,8 @@ Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& t
       const std::size_t at = region.offsets[call.slot][i];
       if (!cpu::guard_intact(arena.range(at - cpu::kGuardBytes, cpu::kGuardBytes), guard_secret_) ||
           !cpu::guard_intact(arena.range(at + tensor.bytes(), cpu::kGuardBytes), guard_secret_))
-        fail(Verdict::runtime_error, fmt::format("it wrote outside output {}: the guard band around it is damaged", i));
+        fail(Verdict::runtime_error,
+             fmt::format("it wrote outside output {}: the guard band around it is damaged", i));
       local.emplace(arena.range(at, tensor.bytes()).data());
     } else {
       const auto where = published(k, i);
@@ -306,10 +352,14 @@ Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& t
         local.emplace(dense.data());
       }
     }
-    const cpu::BlockSource& candidate = remote ? static_cast<const cpu::BlockSource&>(*remote) : *local;
+    const cpu::BlockSource& candidate =
+        remote ? static_cast<const cpu::BlockSource&>(*remote) : *local;
     const bool wide = against_truth && is_floating(tensor.dtype);
-    const cpu::MemorySource reference(against_truth ? reference_.truth_of(i).data() : reference_.expected(call.slot, i).data());
-    const auto found = cpu::compare(candidate, tensor, reference, wide ? DType::float64 : tensor.dtype, tolerance, secret_seed(), device_.pool);
+    const cpu::MemorySource reference(against_truth ? reference_.truth_of(i).data()
+                                                    : reference_.expected(call.slot, i).data());
+    const auto found =
+        cpu::compare(candidate, tensor, reference, wide ? DType::float64 : tensor.dtype, tolerance,
+                     secret_seed(), device_.pool);
     if (!found.readable) {
       fail(Verdict::tampering, "a published output cannot be read");
       check.within_public = false;
@@ -317,18 +367,28 @@ Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& t
     }
     if (found.violations > 0)
       fail(Verdict::wrong_value,
-           fmt::format("output {}: {} of {} elements are outside the tolerance (atol {:.3g}, rtol {:.3g}); the first at {}: {:.9g} instead of {:.9g}{}",
-                       i, found.violations, found.elements, tolerance.atol, tolerance.rtol, place_of(found.first_violation, tensor),
-                       found.candidate_at_first, found.reference_at_first,
-                       found.nonfinite_mismatches > 0 ? fmt::format("; {} places of NaN or infinity differ", found.nonfinite_mismatches) : ""));
+           fmt::format("output {}: {} of {} elements are outside the tolerance (atol {:.3g}, rtol "
+                       "{:.3g}); the first at {}: {:.9g} instead of {:.9g}{}",
+                       i, found.violations, found.elements, tolerance.atol, tolerance.rtol,
+                       place_of(found.first_violation, tensor), found.candidate_at_first,
+                       found.reference_at_first,
+                       found.nonfinite_mismatches > 0
+                           ? fmt::format("; {} places of NaN or infinity differ",
+                                         found.nonfinite_mismatches)
+                           : ""));
     else if (!found.within_tolerance)
-      fail(Verdict::wrong_value, fmt::format("output {}: every element is within atol {:.3g}, but the relative norm error is {:.3g} (limit {:.3g})", i,
-                                             tolerance.atol, found.relative_norm_error(), tolerance.norm_rtol));
+      fail(Verdict::wrong_value,
+           fmt::format("output {}: every element is within atol {:.3g}, but the relative norm "
+                       "error is {:.3g} (limit {:.3g})",
+                       i, tolerance.atol, found.relative_norm_error(), tolerance.norm_rtol));
     if (!against_truth) {
       const double strict = public_tolerance(options_.precision);
       bool within = found.violations == 0;
       if (tolerance.atol != strict || tolerance.rtol != strict)
-        within = cpu::compare(candidate, tensor, reference, tensor.dtype, {strict, strict, std::numeric_limits<double>::infinity()}, 0, device_.pool).violations == 0;
+        within =
+            cpu::compare(candidate, tensor, reference, tensor.dtype,
+                         {strict, strict, std::numeric_limits<double>::infinity()}, 0, device_.pool)
+                .violations == 0;
       if (!within) check.within_public = false;
     }
     check.max_abs_error = std::max(check.max_abs_error, found.max_abs_error);

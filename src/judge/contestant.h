@@ -1,7 +1,9 @@
-// The candidate side of an evaluation: one sandboxed worker, used once, and the checks of what it leaves behind.
+// The candidate side of an evaluation: one sandboxed worker, used once, and the checks of what it
+// leaves behind.
 //
-// Its arena holds inputs and (native) outputs only. Everything here treats the worker's memory as hostile: it is
-// read while the worker is stopped, sizes come from the problem's description, and a wrong record is a verdict, never a crash.
+// Its arena holds inputs and (native) outputs only. Everything here treats the worker's memory as
+// hostile: it is read while the worker is stopped, sizes come from the problem's description, and a
+// wrong record is a verdict, never a crash.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,8 @@ struct Failure {
 /// What the check of one call found.
 struct Check {
   std::optional<Failure> failure;
-  bool within_public = true;      ///< KernelBench's rule: allclose at the public tolerance against the default reference
+  bool within_public =
+      true;  ///< KernelBench's rule: allclose at the public tolerance against the default reference
   bool input_mutated = false;
   double max_abs_error = 0, max_rel_error = 0;
   double error_norm = 0, reference_norm = 0;  ///< over all outputs, against what was compared with
@@ -38,30 +41,36 @@ struct Check {
 
 class Contestant {
  public:
-  /// `worker` has been started (a native worker, or one of the torch pool). `build` is its finished build.
-  Contestant(worker::Worker worker, const problem::Candidate& candidate, const build::Result& build, Reference& reference,
-             const Options& options, CpuDevice& device);
+  /// `worker` has been started (a native worker, or one of the torch pool). `build` is its finished
+  /// build.
+  Contestant(worker::Worker worker, const problem::Candidate& candidate, const build::Result& build,
+             Reference& reference, const Options& options, CpuDevice& device);
 
   /// Attaches, loads and constructs the candidate, and enters turn mode. Frozen afterwards.
   std::expected<void, Failure> load();
-  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Must come before `fill`.
+  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Must come before
+  /// `fill`.
   std::expected<void, Failure> prepare_turn();
-  /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output slots.
+  /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
+  /// slots.
   void fill(std::span<const worker::Call> calls);
-  std::expected<worker::Turn, Failure> turn(std::span<const worker::Call> calls, milliseconds limit_per_call);
+  std::expected<worker::Turn, Failure> turn(std::span<const worker::Call> calls,
+                                            milliseconds limit_per_call);
   /// No new processes from here on; what is left of those of the first call is an offence.
   std::expected<void, Failure> lock();
 
-  /// Checks the k-th call of the last turn against the expected outputs (`against_truth`: against the float64 truth instead,
-  /// which must be that of the call's slot). The worker is frozen.
-  Check check(std::size_t k, const worker::Call& call, const cpu::Tolerance& tolerance, bool against_truth = false);
+  /// Checks the k-th call of the last turn against the expected outputs (`against_truth`: against
+  /// the float64 truth instead, which must be that of the call's slot). The worker is frozen.
+  Check check(std::size_t k, const worker::Call& call, const cpu::Tolerance& tolerance,
+              bool against_truth = false);
   /// True when calls of the last turn returned memory that overlaps: its turns must have one call.
   bool outputs_overlap(std::size_t calls);
   /// After the last turn: parameters and guard bands as they were.
   bool params_intact();
 
   worker::Worker& worker() { return worker_; }
-  double load_ms() const { return load_ms_; }
+  /// Milliseconds spent so far in the candidate's turns.
+  double model_ms() const { return model_ms_; }
 
  private:
   struct Published {
@@ -71,7 +80,8 @@ class Contestant {
   };
   Failure failure_of(const worker::Fault& fault) const;
   std::expected<Published, Failure> published(std::size_t k, std::size_t output);
-  std::expected<std::vector<std::byte>, Failure> gather(const Published& where, const TensorSpec& spec);
+  std::expected<std::vector<std::byte>, Failure> gather(const Published& where,
+                                                        const TensorSpec& spec);
   bool native() const { return candidate_.backend != problem::Backend::python; }
 
   worker::Worker worker_;
@@ -82,7 +92,7 @@ class Contestant {
   CpuDevice& device_;
   worker::Layout layout_;
   std::uint64_t guard_secret_;
-  double load_ms_ = 0;
+  double model_ms_ = 0;
 };
 
 }  // namespace kb::judge

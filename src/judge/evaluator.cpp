@@ -1,11 +1,11 @@
 #include "judge/evaluator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "check/check.h"
 #include "device/cpu/stress.h"
@@ -22,14 +22,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpMs = 100;
-constexpr int kTruthTrials = 2;           // plain trials that are also compared with the float64 truth
+constexpr int kTruthTrials = 2;  // plain trials that are also compared with the float64 truth
 constexpr double kReducedPrecisionRatio = 10;
 constexpr double kReducedPrecisionFloor = 1e-5;
 constexpr int kStubTurns = 12;
 constexpr auto kOverheadAge = std::chrono::seconds(60);
-constexpr int kPausesForCopyBandwidth = 5;
+constexpr int kCopies = 5;  // of which the fastest is the machine's copy bandwidth
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 void add_flag(std::vector<std::string>& flags, std::string flag) {
   if (std::ranges::find(flags, flag) == flags.end()) flags.push_back(std::move(flag));
@@ -38,7 +40,8 @@ void add_flag(std::vector<std::string>& flags, std::string flag) {
 // Adds its life time to a phase.
 class Phase {
  public:
-  Phase(Result& result, const char* name, const std::function<void(const char*)>& progress) : total_(result.phases_ms[name]) {
+  Phase(Result& result, const char* name, const std::function<void(const char*)>& progress)
+      : total_(result.phases_ms[name]) {
     if (progress) progress(name);
   }
   ~Phase() { total_ += ms_since(start_); }
@@ -65,8 +68,10 @@ struct Evaluator::Impl {
   std::size_t python_ahead = 0;
 
   Impl(const Environment& shared, const Options& asked)
-      : environment(shared), options(asked),
-        pool(shared.launcher, {shared.python, shared.installation_root / "python", thread_count(asked), asked.memory_bytes}) {}
+      : environment(shared),
+        options(asked),
+        pool(shared.launcher, {shared.python, shared.installation_root / "python",
+                               thread_count(asked), asked.memory_bytes}) {}
 
   sandbox::Command native_command() const {
     sandbox::Command command;
@@ -80,8 +85,8 @@ struct Evaluator::Impl {
   std::expected<void, Fault> ready_reference(const problem::Problem& problem);
   std::expected<void, Fault> measure_native_overhead();
   double copy_bandwidth();
-  Result judge(const problem::Problem& problem, const problem::Candidate& candidate, const build::Result& build,
-               const std::function<void(const char*)>& progress);
+  Result judge(const problem::Problem& problem, const problem::Candidate& candidate,
+               const build::Result& build, const std::function<void(const char*)>& progress);
 };
 
 // One evaluation's state, from the candidate's start to its end.
@@ -89,8 +94,13 @@ namespace {
 
 class Session {
  public:
-  Session(Reference& reference, Contestant& contestant, const Options& options, CpuDevice& device, Result& result)
-      : reference_(reference), contestant_(contestant), options_(options), device_(device), result_(result),
+  Session(Reference& reference, Contestant& contestant, const Options& options, CpuDevice& device,
+          Result& result)
+      : reference_(reference),
+        contestant_(contestant),
+        options_(options),
+        device_(device),
+        result_(result),
         deadline_(Clock::now() + options.limits.evaluation) {}
 
   std::expected<void, Failure> correctness();
@@ -98,18 +108,22 @@ class Session {
   std::expected<void, Failure> timing(const measure::Overhead& candidate_overhead);
 
  private:
-  // Draws inputs, expected outputs and (if wanted) truth into slot 0, and runs one call of the candidate on it.
+  // Draws inputs, expected outputs and (if wanted) truth into slot 0, and runs one call of the
+  // candidate on it.
   struct Answer {
     Call call;
     bool truth = false;
   };
   std::expected<void, Failure> our(std::expected<void, Fault> outcome) {
     if (outcome) return {};
-    return std::unexpected(Failure{Verdict::infrastructure_error, "the reference worker failed: " + outcome.error().text});
+    return std::unexpected(Failure{Verdict::infrastructure_error,
+                                   "the reference worker failed: " + outcome.error().text});
   }
   std::expected<void, Failure> in_time() {
     if (Clock::now() < deadline_) return {};
-    return std::unexpected(Failure{Verdict::timeout, fmt::format("the evaluation took more than {} s", options_.limits.evaluation.count() / 1000)});
+    return std::unexpected(
+        Failure{Verdict::timeout, fmt::format("the evaluation took more than {} s",
+                                              options_.limits.evaluation.count() / 1000)});
   }
   std::expected<void, Failure> candidate_call(const Call& call);
   std::expected<void, Failure> draw_many(std::span<const Call> calls);
@@ -126,7 +140,8 @@ class Session {
 std::expected<void, Failure> Session::candidate_call(const Call& call) {
   if (auto prepared = contestant_.prepare_turn(); !prepared) return prepared;
   contestant_.fill(std::span(&call, 1));
-  auto turn = contestant_.turn(std::span(&call, 1), first_call_ ? options_.limits.first_call : options_.limits.call);
+  auto turn = contestant_.turn(std::span(&call, 1),
+                               first_call_ ? options_.limits.first_call : options_.limits.call);
   if (!turn) return std::unexpected(turn.error());
   if (first_call_) result_.phases_ms["first_call"] = turn->wall_us / 1000;
   return {};
@@ -153,7 +168,8 @@ std::expected<void, Failure> Session::correctness() {
     const std::uint64_t seed = secret_seed() >> 1;
     if (t == 0) result_.seed = seed;
     const Call call{0, secret_seed() >> 1};
-    if (auto drawn = our(reference_.draw(std::span(&call, 1), std::span(&seed, 1))); !drawn) return drawn;
+    if (auto drawn = our(reference_.draw(std::span(&call, 1), std::span(&seed, 1))); !drawn)
+      return drawn;
     if (auto computed = our(reference_.expect(std::span(&call, 1))); !computed) return computed;
     bool truth = false;
     if (t < kTruthTrials) {
@@ -183,7 +199,8 @@ std::expected<void, Failure> Session::correctness() {
       for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i) {
         const auto& tensor = reference_.spec().outputs[i];
         if (!is_floating(tensor.dtype)) continue;
-        const auto own = cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()), tensor, cpu::MemorySource(reference_.truth_of(i).data()),
+        const auto own = cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()), tensor,
+                                      cpu::MemorySource(reference_.truth_of(i).data()),
                                       DType::float64, {1e300, 1e300, 1e300}, 0, device_.pool);
         sum += own.error_norm * own.error_norm;
         size += own.reference_norm * own.reference_norm;
@@ -198,7 +215,8 @@ std::expected<void, Failure> Session::correctness() {
   if (compared_with_truth) {
     result_.norm_error_vs_truth = worst_norm_error;
     result_.reference_norm_error_vs_truth = worst_reference_error;
-    if (options_.precision == "fp32" && worst_norm_error > kReducedPrecisionFloor && worst_norm_error > kReducedPrecisionRatio * worst_reference_error)
+    if (options_.precision == "fp32" && worst_norm_error > kReducedPrecisionFloor &&
+        worst_norm_error > kReducedPrecisionRatio * worst_reference_error)
       add_flag(result_.flags, "reduced_precision");
   }
   if (public_rule && failure && *result_.public_correct) failure.reset();
@@ -213,11 +231,13 @@ std::expected<void, Failure> Session::stress() {
     if (auto on_time = in_time(); !on_time) return on_time;
     const std::uint64_t seed = secret_seed() >> 1;
     const Call call{0, secret_seed() >> 1};
-    if (auto drawn = our(reference_.draw(std::span(&call, 1), std::span(&seed, 1))); !drawn) return drawn;
+    if (auto drawn = our(reference_.draw(std::span(&call, 1), std::span(&seed, 1))); !drawn)
+      return drawn;
     std::size_t t = 0;
     for (const auto& input : spec.inputs)
       if (input.tensor) {
-        cpu::apply_stress(kind, reference_.master(0, t), input.tensor->dtype, seed + t, device_.pool);
+        cpu::apply_stress(kind, reference_.master(0, t), input.tensor->dtype, seed + t,
+                          device_.pool);
         ++t;
       }
     reference_.seal_masters(std::span(&call, 1));
@@ -226,17 +246,21 @@ std::expected<void, Failure> Session::stress() {
     if (!known) return our(std::unexpected(known.error()));
     // Without a truth nothing says that the reference itself is right here.
     if (!*known) return {};
-    // Outputs of such inputs can be large by themselves and small by cancellation, where a different order of summation is
-    // as good as the reference's: the absolute tolerance follows the output's root mean square, and the reference's own error.
+    // Outputs of such inputs can be large by themselves and small by cancellation, where a
+    // different order of summation is as good as the reference's: the absolute tolerance follows
+    // the output's root mean square, and the reference's own error.
     double atol = tolerances.atol, norm_rtol = tolerances.norm_rtol;
     bool finite = true, agrees = true;
     for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
       const auto& tensor = spec.outputs[i];
       if (!is_floating(tensor.dtype)) continue;
-      const auto own = cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()), tensor, cpu::MemorySource(reference_.truth_of(i).data()),
-                                    DType::float64, {tolerances.atol, tolerances.rtol, tolerances.norm_rtol}, 0, device_.pool);
+      const auto own =
+          cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()), tensor,
+                       cpu::MemorySource(reference_.truth_of(i).data()), DType::float64,
+                       {tolerances.atol, tolerances.rtol, tolerances.norm_rtol}, 0, device_.pool);
       if (own.nonfinite_mismatches > 0 || !std::isfinite(own.reference_norm)) finite = false;
-      const double rms = own.elements > 0 ? own.reference_norm / std::sqrt(static_cast<double>(own.elements)) : 0;
+      const double rms =
+          own.elements > 0 ? own.reference_norm / std::sqrt(static_cast<double>(own.elements)) : 0;
       if (own.relative_norm_error() > tolerances.norm_rtol) agrees = false;
       atol = std::max({atol, tolerances.rtol * rms, 4 * own.max_abs_error});
     }
@@ -246,9 +270,11 @@ std::expected<void, Failure> Session::stress() {
     }
     if (auto ran = candidate_call(call); !ran) return ran;
     auto check = contestant_.check(0, call, {atol, tolerances.rtol, norm_rtol});
-    result_.trials.push_back({std::string(cpu::name_of(kind)), seed, true, !check.failure, check.max_abs_error});
+    result_.trials.push_back(
+        {std::string(cpu::name_of(kind)), seed, true, !check.failure, check.max_abs_error});
     if (check.failure) {
-      check.failure->message = fmt::format("on inputs transformed by {}: {}", cpu::name_of(kind), check.failure->message);
+      check.failure->message = fmt::format("on inputs transformed by {}: {}", cpu::name_of(kind),
+                                           check.failure->message);
       return std::unexpected(*check.failure);
     }
   }
@@ -261,7 +287,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   measure::TurnPlan plan = reference_.plan();
   const auto slots = static_cast<unsigned>(plan.max_calls);
 
-  // Warm up by time, touching every slot: first calls fault pages in, start threads and fill code caches.
+  // Warm up by time, touching every slot: first calls fault pages in, start threads and fill code
+  // caches.
   const auto warm_start = Clock::now();
   for (int round = 0; round < 2 || (ms_since(warm_start) < kWarmUpMs && round < 20); ++round) {
     const auto calls = random_calls(plan.max_calls, slots);
@@ -271,7 +298,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
     if (auto timed = reference_.turn(calls); !timed) return our(std::unexpected(timed.error()));
     if (auto prepared = contestant_.prepare_turn(); !prepared) return prepared;
     contestant_.fill(calls);
-    if (auto timed = contestant_.turn(calls, options_.limits.call); !timed) return std::unexpected(timed.error());
+    if (auto timed = contestant_.turn(calls, options_.limits.call); !timed)
+      return std::unexpected(timed.error());
     if (contestant_.outputs_overlap(calls.size())) {
       plan.max_calls = 1;
       plan.single_pairs = 0;
@@ -283,7 +311,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   input.candidate_overhead = candidate_overhead;
   input.seed = secret_seed();
 
-  // The order of everything is drawn before the first pair: sizes shuffled, and who goes first balanced over each two pairs.
+  // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
+  // balanced over each two pairs.
   std::mt19937_64 random(secret_seed());
   std::vector<int> sizes(static_cast<std::size_t>(plan.pairs), plan.max_calls);
   sizes.insert(sizes.end(), static_cast<std::size_t>(plan.single_pairs), 1);
@@ -317,25 +346,29 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
         auto check = contestant_.check(k, calls[k], tolerance);
         if (check.input_mutated) add_flag(result_.flags, "input_mutated");
         if (check.failure && !(options_.rules == Rules::kernelbench && check.within_public)) {
-          check.failure->message = fmt::format("in timed turn {} of {}: {}", p + 1, sizes.size(), check.failure->message);
+          check.failure->message = fmt::format("in timed turn {} of {}: {}", p + 1, sizes.size(),
+                                               check.failure->message);
           return std::unexpected(*check.failure);
         }
       }
     }
     input.pairs.push_back(pair);
     if (contestant_.worker().process().pids().size() > 1)
-      return std::unexpected(Failure{Verdict::tampering, "it started another process after its first call"});
+      return std::unexpected(
+          Failure{Verdict::tampering, "it started another process after its first call"});
   }
   if (!contestant_.params_intact()) add_flag(result_.flags, "input_mutated");
 
-  // Solo turns with K = 1 are needed only where the candidate forced it; it is frozen while they run.
+  // Solo turns with K = 1 are needed only where the candidate forced it; it is frozen while they
+  // run.
   auto solo = reference_.solo(plan.max_calls);
   if (!solo) return our(std::unexpected(solo.error()));
   input.solo.assign(solo->begin(), solo->end());
 
   auto estimate = measure::estimate_speedup(input);
   if (std::ranges::find(estimate.flags, "baseline_disturbed") != estimate.flags.end()) {
-    // Was it the candidate, or has the machine itself become slower? Once the candidate is dead, the reference alone tells.
+    // Was it the candidate, or has the machine itself become slower? Once the candidate is dead,
+    // the reference alone tells.
     contestant_.worker().process().kill();
     auto again = reference_.solo_again(plan.max_calls);
     if (!again) return our(std::unexpected(again.error()));
@@ -359,7 +392,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
 
 }  // namespace
 
-Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate, Verdict verdict, std::string message) {
+Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate,
+                Verdict verdict, std::string message) {
   Result result;
   result.problem = problem.label;
   result.problem_hash = problem.hash;
@@ -389,9 +423,11 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   return {};
 }
 
-// c0 of a native worker: our null stub in the same kind of sandbox, in the same rhythm of freezing and flushing.
+// c0 of a native worker: our null stub in the same kind of sandbox, in the same rhythm of freezing
+// and flushing.
 std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
-  if (native_overhead_at != Clock::time_point{} && Clock::now() - native_overhead_at < kOverheadAge) return {};
+  if (native_overhead_at != Clock::time_point{} && Clock::now() - native_overhead_at < kOverheadAge)
+    return {};
   auto started = worker::Worker::start(environment.launcher, native_command());
   if (!started) return std::unexpected(started.error());
   auto& worker = *started;
@@ -399,8 +435,10 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
   if (auto hello = worker.await_hello(kLimit); !hello) return std::unexpected(hello.error());
   const auto& spec = reference->spec();
   const auto layout = worker::plan_layout(spec, 1, {{"outputs"}}, false);
-  if (auto attached = worker.attach(to_json(layout, spec), layout.size, kLimit); !attached) return attached;
-  if (auto loaded = worker.request({{"op", "load_native"}, {"stub", true}}, {}, kLimit); !loaded) return std::unexpected(loaded.error());
+  if (auto attached = worker.attach(to_json(layout, spec), layout.size, kLimit); !attached)
+    return attached;
+  if (auto loaded = worker.request({{"op", "load_native"}, {"stub", true}}, {}, kLimit); !loaded)
+    return std::unexpected(loaded.error());
   if (auto entered = worker.enter_turns(kLimit, false); !entered) return entered;
   std::vector<measure::StubTurn> turns;
   for (int i = 0; i < kStubTurns + 2; ++i)
@@ -416,20 +454,23 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
   return {};
 }
 
-// What this machine's memory can do, as a user would see it: a parallel copy, bytes read and written.
+// What this machine's memory can do, as a user would see it: a parallel copy, bytes read and
+// written.
 double Evaluator::Impl::copy_bandwidth() {
   if (copy_bytes_per_us > 0) return copy_bytes_per_us;
-  const std::size_t bytes = device.flusher.bytes();
-  std::vector<std::byte> from(bytes), to(bytes);
-  for (int i = 0; i < kPausesForCopyBandwidth; ++i) {
+  const auto buffer = device.flusher.buffer();
+  const std::size_t bytes = buffer.size() / 2;
+  for (int i = 0; i < kCopies; ++i) {
     const auto start = Clock::now();
-    cpu::copy(to, from, device.pool);
-    copy_bytes_per_us = std::max(copy_bytes_per_us, static_cast<double>(2 * bytes) / (1000 * ms_since(start)));
+    cpu::copy(buffer.first(bytes), buffer.subspan(bytes, bytes), device.pool);
+    copy_bytes_per_us =
+        std::max(copy_bytes_per_us, static_cast<double>(2 * bytes) / (1000 * ms_since(start)));
   }
   return copy_bytes_per_us;
 }
 
-Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Candidate& candidate, const build::Result& build,
+Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Candidate& candidate,
+                              const build::Result& build,
                               const std::function<void(const char*)>& progress) {
   Result result = unjudged(problem, candidate, Verdict::infrastructure_error, "");
   result.compiled = true;
@@ -441,12 +482,16 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
     return result;
   };
   const bool native = candidate.backend != problem::Backend::python;
+  const double inputs_before = reference->inputs_ms(), model_before = reference->model_ms();
+  const auto start = Clock::now();
   std::optional<Contestant> contestant;
   {
     Phase phase(result, "load", progress);
     if (native && options.timing)
-      if (auto measured = measure_native_overhead(); !measured) return end({Verdict::infrastructure_error, measured.error().text});
-    auto worker = native ? worker::Worker::start(environment.launcher, native_command()) : pool.take();
+      if (auto measured = measure_native_overhead(); !measured)
+        return end({Verdict::infrastructure_error, measured.error().text});
+    auto worker =
+        native ? worker::Worker::start(environment.launcher, native_command()) : pool.take();
     if (!worker) return end({Verdict::infrastructure_error, worker.error().text});
     if (!worker->process().sandboxed()) add_flag(result.flags, "unsandboxed");
     result.freezer = worker->process().freezer_name();
@@ -472,20 +517,32 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   if (outcome && options.timing) {
     const auto& spec = reference->spec();
     const double output_bytes = static_cast<double>(spec.output_bytes());
-    const double beyond_cache = std::max(0.0, output_bytes - static_cast<double>(device.flusher.bytes()) / 2);
+    const double beyond_cache =
+        std::max(0.0, output_bytes - static_cast<double>(device.flusher.bytes()) / 2);
     // Inputs and weights were flushed and must come from memory; outputs may stay in the cache.
-    const double bytes = static_cast<double>(spec.input_bytes() + spec.param_bytes()) + beyond_cache;
+    const double bytes =
+        static_cast<double>(spec.input_bytes() + spec.param_bytes()) + beyond_cache;
     result.speed_of_light_us = bytes / copy_bandwidth();
-    if (*result.time_us < *result.speed_of_light_us / 2) add_flag(result.flags, "faster_than_physics");
+    if (*result.time_us < *result.speed_of_light_us / 2)
+      add_flag(result.flags, "faster_than_physics");
   }
   pool.resume();
   contestant->worker().process().kill();
+  // Where the time went: drawing inputs, the two models, and everything else, which is the
+  // evaluator's own cost.
+  auto& phases = result.phases_ms;
+  phases["inputs"] = reference->inputs_ms() - inputs_before;
+  phases["reference_model"] = reference->model_ms() - model_before;
+  phases["candidate_model"] = contestant->model_ms();
+  phases["machinery"] =
+      ms_since(start) - phases["inputs"] - phases["reference_model"] - phases["candidate_model"];
   if (!outcome) return end(outcome.error());
   result.verdict = Verdict::correct;
   return result;
 }
 
-Evaluator::Evaluator(const Environment& environment, const Options& options) : impl_(std::make_unique<Impl>(environment, options)) {}
+Evaluator::Evaluator(const Environment& environment, const Options& options)
+    : impl_(std::make_unique<Impl>(environment, options)) {}
 Evaluator::~Evaluator() = default;
 
 void Evaluator::warm_up(problem::Backend backend, std::size_t python_candidates_to_come) {
@@ -496,7 +553,8 @@ void Evaluator::warm_up(problem::Backend backend, std::size_t python_candidates_
   (void)impl_->pool.fill(wanted);
 }
 
-std::expected<build::Result, Refusal> Evaluator::build(const problem::Problem& problem, const problem::Candidate& candidate) const {
+std::expected<build::Result, Refusal> Evaluator::build(const problem::Problem& problem,
+                                                       const problem::Candidate& candidate) const {
   switch (candidate.backend) {
     case problem::Backend::cpp: {
       auto built = impl_->environment.builder.build_cpp(candidate.source);
@@ -506,35 +564,44 @@ std::expected<build::Result, Refusal> Evaluator::build(const problem::Problem& p
     case problem::Backend::python: {
       const auto& python = impl_->environment.python;
       auto built = impl_->environment.builder.build_python(
-          candidate.source, {python.executable, python.folders, "python " + python.python_version + " torch " + python.torch_version,
-                             impl_->environment.installation_root / "python"},
+          candidate.source,
+          {python.executable, python.folders,
+           "python " + python.python_version + " torch " + python.torch_version,
+           impl_->environment.installation_root / "python"},
           problem.source);
       if (!built) return std::unexpected(Refusal{built.error()});
       return *built;
     }
     case problem::Backend::cuda_cpp: break;
   }
-  return std::unexpected(Refusal{fmt::format("{} is a CUDA kernel; this build of kernelbench judges on the CPU only", candidate.path.string())});
+  return std::unexpected(
+      Refusal{fmt::format("{} is a CUDA kernel; this build of kernelbench judges on the CPU only",
+                          candidate.path.string())});
 }
 
-std::expected<Result, Refusal> Evaluator::evaluate(const problem::Problem& problem, const problem::Candidate& candidate,
-                                                   const build::Result& build, const std::function<void(const char*)>& progress) {
+std::expected<Result, Refusal> Evaluator::evaluate(
+    const problem::Problem& problem, const problem::Candidate& candidate,
+    const build::Result& build, const std::function<void(const char*)>& progress) {
   const auto start = Clock::now();
   const auto finish = [&](Result result) {
     result.phases_ms["compile"] = build.build_ms;
     result.phases_ms["evaluation"] = ms_since(start);
     return result;
   };
-  if (auto reason = check::has_entry_point(candidate)) return finish(unjudged(problem, candidate, Verdict::static_reject, *reason));
+  if (auto reason = check::has_entry_point(candidate))
+    return finish(unjudged(problem, candidate, Verdict::static_reject, *reason));
   switch (build.status) {
     case build::Status::ok: break;
-    case build::Status::compile_error: return finish(unjudged(problem, candidate, Verdict::compile_error, build.log));
+    case build::Status::compile_error:
+      return finish(unjudged(problem, candidate, Verdict::compile_error, build.log));
     case build::Status::load_error: {
       auto result = unjudged(problem, candidate, Verdict::load_error, build.log);
       result.compiled = true;
       return finish(result);
     }
-    case build::Status::timeout: return finish(unjudged(problem, candidate, Verdict::timeout, "compilation did not finish in time"));
+    case build::Status::timeout:
+      return finish(
+          unjudged(problem, candidate, Verdict::timeout, "compilation did not finish in time"));
   }
   // One retry on a fresh judge: for what is ours, and for memory, which a neighbour may have held.
   Result result;
@@ -546,18 +613,25 @@ std::expected<Result, Refusal> Evaluator::evaluate(const problem::Problem& probl
     const double reference_ms = ms_since(reference_start);
     if (!ready) {
       impl_->reference.reset();
-      if (ready.error().kind == FaultKind::problem) return std::unexpected(Refusal{fmt::format("{}: {}", problem.label, ready.error().text)});
-      result = unjudged(problem, candidate, Verdict::infrastructure_error, "the reference worker failed: " + ready.error().text);
+      if (ready.error().kind == FaultKind::problem)
+        return std::unexpected(Refusal{fmt::format("{}: {}", problem.label, ready.error().text)});
+      result = unjudged(problem, candidate, Verdict::infrastructure_error,
+                        "the reference worker failed: " + ready.error().text);
       if (attempt == 0) continue;
       if (!had_reference && ready.error().kind == FaultKind::out_of_memory)
-        return std::unexpected(Refusal{fmt::format("{}: the reference itself runs out of memory at this size; try --size small or --memory", problem.label)});
+        return std::unexpected(
+            Refusal{fmt::format("{}: the reference itself runs out of memory at this size; try "
+                                "--size small or --memory",
+                                problem.label)});
       if (ready.error().kind == FaultKind::runtime)
-        return std::unexpected(Refusal{fmt::format("{}: the reference itself fails: {}", problem.label, ready.error().text)});
+        return std::unexpected(Refusal{
+            fmt::format("{}: the reference itself fails: {}", problem.label, ready.error().text)});
       break;
     }
     result = impl_->judge(problem, candidate, build, progress);
     result.phases_ms["reference"] = reference_ms;
-    if (result.verdict != Verdict::infrastructure_error && result.verdict != Verdict::out_of_memory) break;
+    if (result.verdict != Verdict::infrastructure_error && result.verdict != Verdict::out_of_memory)
+      break;
     impl_->reference.reset();
   }
   return finish(result);

@@ -4,8 +4,9 @@
 //   auto build = evaluator.build(problem, candidate);                 // any thread
 //   auto result = evaluator.evaluate(problem, candidate, build);
 //
-// What an evaluation does, in order: static check; build; reference (loaded, timed alone, compared with float64: once a problem);
-// candidate loaded; correctness trials; stress trials; paired turns, every one of them checked; statistics; flags.
+// What an evaluation does, in order: static check; build; reference (loaded, timed alone, compared
+// with float64: once a problem); candidate loaded; correctness trials; stress trials; paired turns,
+// every one of them checked; statistics; flags.
 #pragma once
 
 #include <expected>
@@ -47,10 +48,13 @@ class Evaluator {
   /// Starts the workers that a problem and candidates of this backend will need, without waiting.
   void warm_up(problem::Backend backend, std::size_t python_candidates_to_come);
   /// Compiles what the candidate needs compiled. Thread-safe.
-  std::expected<build::Result, Refusal> build(const problem::Problem& problem, const problem::Candidate& candidate) const;
+  std::expected<build::Result, Refusal> build(const problem::Problem& problem,
+                                              const problem::Candidate& candidate) const;
   /// `progress` (may be empty) is called with the name of each phase as it begins.
-  std::expected<Result, Refusal> evaluate(const problem::Problem& problem, const problem::Candidate& candidate,
-                                          const build::Result& build, const std::function<void(const char*)>& progress = {});
+  std::expected<Result, Refusal> evaluate(const problem::Problem& problem,
+                                          const problem::Candidate& candidate,
+                                          const build::Result& build,
+                                          const std::function<void(const char*)>& progress = {});
 
  private:
   struct Impl;
@@ -58,6 +62,7 @@ class Evaluator {
 };
 
 /// A result for a candidate that never reached a worker.
-Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate, Verdict verdict, std::string message);
+Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate,
+                Verdict verdict, std::string message);
 
 }  // namespace kb::judge

@@ -3,10 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 namespace kb::judge {
 
@@ -24,22 +23,23 @@ enum class Rules { own, kernelbench };
 
 struct Options {
   std::string device = "cpu";
-  std::string precision = "fp32";            ///< fp32, fp16, bf16
-  std::string size = "public";               ///< or a key of the problem's SIZES
+  std::string precision = "fp32";                 ///< fp32, fp16, bf16
+  std::string size = "public";                    ///< or a key of the problem's SIZES
   nlohmann::json set = nlohmann::json::object();  ///< module constant → value, after `size`
   Rules rules = Rules::own;
   int correctness_trials = 5;
   bool stress = true;
   bool timing = true;
-  int pairs = 0;                             ///< 0: by the size, 30 … 60
-  double timing_budget_ms = 6000;            ///< what the plan of pairs aims at
-  double excessive_speedup = 10;             ///< above: flag `excessive_speedup`, for review
-  unsigned threads = 0;                      ///< of the model, on both sides; 0: every CPU
-  std::uint64_t memory_bytes = 8ull << 30;   ///< of a worker, beside the arena
+  int pairs = 0;                            ///< 0: by the size, 30 … 60
+  double timing_budget_ms = 6000;           ///< what the plan of pairs aims at
+  double excessive_speedup = 10;            ///< above: flag `excessive_speedup`, for review
+  unsigned threads = 0;                     ///< of the model, on both sides; 0: every CPU
+  std::uint64_t memory_bytes = 8ull << 30;  ///< of a worker, beside the arena
   TimeLimits limits;
 };
 
-/// Canonical JSON of what makes two results comparable (all but paths and limits of time): part of the store's key.
+/// Canonical JSON of what makes two results comparable (all but paths and limits of time): part of
+/// the store's key.
 nlohmann::json settings_json(const Options& options);
 
 }  // namespace kb::judge

@@ -1,5 +1,6 @@
 #include "judge/reference.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 #include <limits>
 #include <numeric>
 #include <random>
-
-#include <fmt/format.h>
 
 namespace kb::judge {
 
@@ -27,16 +26,38 @@ constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 1 << 20;
 constexpr int kErrorTrials = 2;
 
-std::string decimal(std::uint64_t value) { return std::to_string(value); }
+// Adds its life time, in milliseconds, to a total.
+class Timed {
+ public:
+  explicit Timed(double& total_ms) : total_ms_(total_ms) {}
+  ~Timed() {
+    total_ms_ +=
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
+            .count();
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  double& total_ms_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string decimal(std::uint64_t value) {
+  return std::to_string(value);
+}
 
 }  // namespace
 
-double public_tolerance(const std::string& precision) { return precision == "fp32" ? 1e-4 : 1e-2; }
+double public_tolerance(const std::string& precision) {
+  return precision == "fp32" ? 1e-4 : 1e-2;
+}
 
 unsigned thread_count(const Options& options) {
   if (options.threads > 0) return options.threads;
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
+  if (::sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
   return 1;
 }
 
@@ -47,21 +68,26 @@ std::vector<Call> random_calls(int count, unsigned slots) {
   std::ranges::shuffle(order, random);
   std::vector<Call> calls;
   // 63 bits: torch takes a seed as a signed number.
-  for (int i = 0; i < count; ++i) calls.push_back({order[static_cast<std::size_t>(i) % slots], random() >> 1});
+  for (int i = 0; i < count; ++i)
+    calls.push_back({order[static_cast<std::size_t>(i) % slots], random() >> 1});
   return calls;
 }
 
-std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker worker, const problem::Problem& problem,
-                                                                 const Options& options, CpuDevice& device) {
+std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker worker,
+                                                                 const problem::Problem& problem,
+                                                                 const Options& options,
+                                                                 CpuDevice& device) {
   std::unique_ptr<Reference> reference(new Reference(std::move(worker), problem, options, device));
   if (auto done = reference->load_problem(); !done) return std::unexpected(done.error());
   if (auto done = reference->attach(1); !done) return std::unexpected(done.error());
   if (auto done = reference->measure_alone(); !done) return std::unexpected(done.error());
-  if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done) return std::unexpected(done.error());
+  if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done)
+    return std::unexpected(done.error());
   if (auto done = reference->measure_error(); !done) return std::unexpected(done.error());
   if (options.timing) {
     if (auto done = reference->measure_overhead(); !done) return std::unexpected(done.error());
-    if (auto done = reference->solo(reference->plan_.max_calls); !done) return std::unexpected(done.error());
+    if (auto done = reference->solo(reference->plan_.max_calls); !done)
+      return std::unexpected(done.error());
   }
   return reference;
 }
@@ -96,9 +122,13 @@ std::expected<void, Fault> Reference::load_problem() {
 
 std::expected<void, Fault> Reference::attach(unsigned slots) {
   if (auto serving = serve(); !serving) return serving;
-  layout_ = worker::plan_layout(spec_, slots, {{"expected"}, {.name = "truth", .float64 = true}}, true);
-  if (auto attached = worker_.attach(to_json(layout_, spec_), layout_.size, kReferenceLimit); !attached) return attached;
-  if (auto exported = ask({{"op", "export_params"}}); !exported) return std::unexpected(exported.error());
+  layout_ =
+      worker::plan_layout(spec_, slots, {{"expected"}, {.name = "truth", .float64 = true}}, true);
+  if (auto attached = worker_.attach(to_json(layout_, spec_), layout_.size, kReferenceLimit);
+      !attached)
+    return attached;
+  if (auto exported = ask({{"op", "export_params"}}); !exported)
+    return std::unexpected(exported.error());
   params_.clear();
   for (std::size_t i = 0; i < spec_.params.size(); ++i) {
     const auto range = worker_.arena().range(layout_.params[i], spec_.params[i].tensor.bytes());
@@ -111,7 +141,8 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
 std::span<std::byte> Reference::master(std::uint32_t slot, std::size_t tensor) {
   std::size_t index = 0;
   for (const auto& input : spec_.inputs)
-    if (input.tensor && index++ == tensor) return worker_.arena().range(layout_.inputs[slot][tensor], input.tensor->bytes());
+    if (input.tensor && index++ == tensor)
+      return worker_.arena().range(layout_.inputs[slot][tensor], input.tensor->bytes());
   return {};
 }
 
@@ -144,12 +175,14 @@ void Reference::restore_masters(std::span<const Call> calls) {
         cpu::copy(master(call.slot, t), found->second[t], device_.pool);
 }
 
-std::expected<void, Fault> Reference::draw(std::span<const Call> calls, std::span<const std::uint64_t> seeds) {
+std::expected<void, Fault> Reference::draw(std::span<const Call> calls,
+                                           std::span<const std::uint64_t> seeds) {
   nlohmann::json slots = nlohmann::json::array(), texts = nlohmann::json::array();
   for (std::size_t i = 0; i < calls.size(); ++i) {
     slots.push_back(calls[i].slot);
     texts.push_back(decimal(seeds[i]));
   }
+  const Timed timed(inputs_ms_);
   auto reply = ask({{"op", "inputs"}, {"slots", slots}, {"seeds", texts}});
   if (!reply) return std::unexpected(reply.error());
   seal_masters(calls);
@@ -162,8 +195,13 @@ std::expected<void, Fault> Reference::expect(std::span<const Call> calls) {
     slots.push_back(call.slot);
     texts.push_back(decimal(call.call_seed));
   }
+  const Timed timed(model_ms_);
   restore_masters(calls);
-  auto reply = ask({{"op", "expect"}, {"slots", slots}, {"call_seeds", texts}, {"mode", "default"}, {"into", "expected"}});
+  auto reply = ask({{"op", "expect"},
+                    {"slots", slots},
+                    {"call_seeds", texts},
+                    {"mode", "default"},
+                    {"into", "expected"}});
   restore_masters(calls);
   if (!reply) return std::unexpected(reply.error());
   return {};
@@ -171,12 +209,17 @@ std::expected<void, Fault> Reference::expect(std::span<const Call> calls) {
 
 std::expected<bool, Fault> Reference::truth(Call call) {
   if (!truth_possible_) return false;
+  const Timed timed(model_ms_);
   restore_masters(std::span(&call, 1));
-  auto reply = ask({{"op", "expect"}, {"slots", {call.slot}}, {"call_seeds", {decimal(call.call_seed)}}, {"mode", "truth"}, {"into", "truth"}});
+  auto reply = ask({{"op", "expect"},
+                    {"slots", {call.slot}},
+                    {"call_seeds", {decimal(call.call_seed)}},
+                    {"mode", "truth"},
+                    {"into", "truth"}});
   restore_masters(std::span(&call, 1));
   if (reply) return true;
-  if (reply.error().kind != FaultKind::unsupported && reply.error().kind != FaultKind::out_of_memory &&
-      reply.error().kind != FaultKind::runtime)
+  if (reply.error().kind != FaultKind::unsupported &&
+      reply.error().kind != FaultKind::out_of_memory && reply.error().kind != FaultKind::runtime)
     return std::unexpected(reply.error());
   truth_possible_ = false;
   return false;
@@ -195,6 +238,7 @@ std::expected<void, Fault> Reference::prepare_turn() {
 
 std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
   restore_masters(calls);
+  const Timed timed(model_ms_);
   return worker_.run(calls, spec_.uses_rng, kReferenceLimit);
 }
 
@@ -214,22 +258,26 @@ std::expected<void, Fault> Reference::measure_alone() {
     if (i > 0 || timed->wall_us > 1e6) walls.push_back(timed->wall_us);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(5)) break;
   }
-  // About what a turn costs without any call; the exact value is measured next and matters for small calls only.
+  // About what a turn costs without any call; the exact value is measured next and matters for
+  // small calls only.
   constexpr double kRoughOverheadUs = 150;
   call_us_ = std::max(measure::median(walls) - kRoughOverheadUs, 1.0);
   const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
   const double pair_ms = 10 + static_cast<double>(slot_bytes + 2 * device_.flusher.bytes()) / 5e6;
-  plan_ = measure::plan_turns(call_us_, slot_bytes, pair_ms, options_.timing_budget_ms, options_.pairs);
+  plan_ =
+      measure::plan_turns(call_us_, slot_bytes, pair_ms, options_.timing_budget_ms, options_.pairs);
   if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   if (!options_.timing) plan_.max_calls = 1;
   return {};
 }
 
-// c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in this very process.
+// c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in
+// this very process.
 std::expected<void, Fault> Reference::measure_overhead() {
   if (auto serving = serve(); !serving) return serving;
   turns_of_stub_ = true;
-  if (auto entered = worker_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered) return entered;
+  if (auto entered = worker_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered)
+    return entered;
   std::vector<measure::StubTurn> turns;
   for (int i = 0; i < kStubTurns + 2; ++i)
     for (const int calls : {1, plan_.max_calls}) {
@@ -264,7 +312,8 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo_again(int c
   return solo(calls);
 }
 
-// The public tolerance, widened to twice the default reference's own error against the float64 truth.
+// The public tolerance, widened to twice the default reference's own error against the float64
+// truth.
 std::expected<void, Fault> Reference::measure_error() {
   const double base = public_tolerance(options_.precision);
   tolerances_ = {base, base, base, 1};
@@ -279,15 +328,17 @@ std::expected<void, Fault> Reference::measure_error() {
     for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
       if (!is_floating(spec_.outputs[i].dtype)) continue;
       const auto compare_at = [&](double tolerance) {
-        return cpu::compare(cpu::MemorySource(expected(0, i).data()), spec_.outputs[i], cpu::MemorySource(truth_of(i).data()),
-                            layout_.regions.at("truth").tensors[i].dtype,
-                            {tolerance, tolerance, std::numeric_limits<double>::infinity()}, 0, device_.pool);
+        return cpu::compare(
+            cpu::MemorySource(expected(0, i).data()), spec_.outputs[i],
+            cpu::MemorySource(truth_of(i).data()), layout_.regions.at("truth").tensors[i].dtype,
+            {tolerance, tolerance, std::numeric_limits<double>::infinity()}, 0, device_.pool);
       };
       // A tolerance of twice the error: the reference itself must pass at half of it.
       double widened = tolerances_.widened;
       while (widened < kMaxWidening && compare_at(base * widened / 2).violations > 0) widened *= 2;
       tolerances_.widened = widened;
-      tolerances_.norm_rtol = std::max(tolerances_.norm_rtol, 2 * compare_at(base).relative_norm_error());
+      tolerances_.norm_rtol =
+          std::max(tolerances_.norm_rtol, 2 * compare_at(base).relative_norm_error());
     }
   }
   tolerances_.atol = tolerances_.rtol = base * tolerances_.widened;

@@ -1,7 +1,8 @@
 // The reference side of an evaluation: one problem, loaded in the reference worker, with everything
 // that is known of it before a candidate exists. Used for all candidates of the problem.
 //
-// Its arena holds the masters (the inputs of each slot), the expected outputs and the float64 truth. No candidate has a handle to it.
+// Its arena holds the masters (the inputs of each slot), the expected outputs and the float64
+// truth. No candidate has a handle to it.
 #pragma once
 
 #include <expected>
@@ -23,15 +24,17 @@
 
 namespace kb::judge {
 
-/// Public: constructing a model under another seed would be another problem. Unrelated to the seeds of inputs.
+/// Public: constructing a model under another seed would be another problem. Unrelated to the seeds
+/// of inputs.
 inline constexpr std::uint64_t kWeightSeed = 42;
 
 class Reference {
  public:
-  /// `worker` has said hello. Loads the problem, times it alone, compares it with the truth, and plans the turns. FaultKind::problem:
-  /// the file is at fault (the text is one sentence).
-  static std::expected<std::unique_ptr<Reference>, worker::Fault> load(worker::Worker worker, const problem::Problem& problem,
-                                                                       const Options& options, CpuDevice& device);
+  /// `worker` has said hello. Loads the problem, times it alone, compares it with the truth, and
+  /// plans the turns. FaultKind::problem: the file is at fault (the text is one sentence).
+  static std::expected<std::unique_ptr<Reference>, worker::Fault> load(
+      worker::Worker worker, const problem::Problem& problem, const Options& options,
+      CpuDevice& device);
 
   const worker::ProblemSpec& spec() const { return spec_; }
   const problem::Problem& problem() const { return problem_; }
@@ -39,15 +42,18 @@ class Reference {
   const Tolerances& tolerances() const { return tolerances_; }
   const measure::Overhead& overhead() const { return overhead_; }
   double call_us() const { return call_us_; }
-  /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be frozen, but better does not exist.
+  /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be
+  /// frozen, but better does not exist.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo(int calls);
-  /// The same, but taken anew, in the place of what was known: for when the machine itself may have changed.
+  /// The same, but taken anew, in the place of what was known: for when the machine itself may have
+  /// changed.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo_again(int calls);
   /// state_dict values in the order of spec().params; a private copy.
   std::span<const std::vector<std::byte>> params() const { return params_; }
 
   /// Draws fresh inputs into the slots, one seed each. Thaws the worker and leaves it serving.
-  std::expected<void, worker::Fault> draw(std::span<const worker::Call> calls, std::span<const std::uint64_t> seeds);
+  std::expected<void, worker::Fault> draw(std::span<const worker::Call> calls,
+                                          std::span<const std::uint64_t> seeds);
   /// Computes the expected outputs of the calls' slots.
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls);
   /// Computes the float64 truth of slot 0. False: not possible for this model.
@@ -56,17 +62,26 @@ class Reference {
   std::expected<void, worker::Fault> prepare_turn();
   std::expected<worker::Turn, worker::Fault> turn(std::span<const worker::Call> calls);
 
-  std::span<std::byte> master(std::uint32_t slot, std::size_t tensor);          ///< of the tensor inputs
+  std::span<std::byte> master(std::uint32_t slot, std::size_t tensor);  ///< of the tensor inputs
   std::span<const std::byte> expected(std::uint32_t slot, std::size_t output);
   std::span<const std::byte> truth_of(std::size_t output);
-  /// Saves the masters of the slots where the model writes to its inputs, so that each use starts from what was drawn.
+  /// Saves the masters of the slots where the model writes to its inputs, so that each use starts
+  /// from what was drawn.
   void seal_masters(std::span<const worker::Call> calls);
+  /// Milliseconds spent so far in drawing inputs, and in running the model (expected outputs,
+  /// truth, turns).
+  double inputs_ms() const { return inputs_ms_; }
+  double model_ms() const { return model_ms_; }
   bool frozen() { return worker_.process().frozen(); }
   bool freeze() { return worker_.pause(); }
 
  private:
-  Reference(worker::Worker worker, problem::Problem problem, const Options& options, CpuDevice& device)
-      : worker_(std::move(worker)), problem_(std::move(problem)), options_(options), device_(device) {}
+  Reference(worker::Worker worker, problem::Problem problem, const Options& options,
+            CpuDevice& device)
+      : worker_(std::move(worker)),
+        problem_(std::move(problem)),
+        options_(options),
+        device_(device) {}
 
   std::expected<void, worker::Fault> load_problem();
   std::expected<void, worker::Fault> attach(unsigned slots);
@@ -90,6 +105,7 @@ class Reference {
   std::map<int, std::vector<measure::Solo>> solo_;
   Tolerances tolerances_;
   double call_us_ = 0;
+  double inputs_ms_ = 0, model_ms_ = 0;
   bool truth_possible_ = true;
   bool turns_of_stub_ = false;
 };
@@ -97,7 +113,8 @@ class Reference {
 /// The public rule's tolerance for a precision: 1e-4 (fp32) or 1e-2.
 double public_tolerance(const std::string& precision);
 
-/// `count` calls on distinct slots of `slots`, in random order, each with a fresh seed for the model's generator.
+/// `count` calls on distinct slots of `slots`, in random order, each with a fresh seed for the
+/// model's generator.
 std::vector<worker::Call> random_calls(int count, unsigned slots);
 
 /// The largest number of threads that a model may use.

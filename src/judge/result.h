@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "judge/options.h"
 #include "judge/verdict.h"
@@ -18,14 +17,15 @@ namespace kb::judge {
 
 struct Tolerances {
   double atol = 0, rtol = 0, norm_rtol = 0;
-  double widened = 1;   ///< factor over the public rule; 1 = as it stands
+  double widened = 1;  ///< factor over the public rule; 1 = as it stands
 };
 
 /// One correctness trial, kept so that a failure can be understood and repeated.
 struct Trial {
-  std::string kind;      ///< "random" or the name of a stress transform
+  std::string kind;  ///< "random" or the name of a stress transform
   std::uint64_t seed = 0;
-  bool counted = true;   ///< false: the reference itself is not finite there or disagrees with the truth
+  bool counted =
+      true;  ///< false: the reference itself is not finite there or disagrees with the truth
   bool passed = false;
   double max_abs_error = 0;
 };
@@ -33,16 +33,16 @@ struct Trial {
 struct Result {
   std::string problem, problem_hash, candidate, candidate_hash, backend;
   Verdict verdict = Verdict::infrastructure_error;
-  std::string message;                  ///< one or more lines for people; untrusted text inside
+  std::string message;  ///< one or more lines for people; untrusted text inside
   bool compiled = false;
-  std::optional<bool> public_correct;   ///< KernelBench's rule on the same trials; none: not reached
+  std::optional<bool> public_correct;  ///< KernelBench's rule on the same trials; none: not reached
   std::vector<std::string> flags;
 
   std::optional<double> time_us, reference_time_us, solo_time_us, speedup;
   std::optional<measure::Interval> speedup_ci95;
   int pairs = 0;
   int calls_per_turn = 0;
-  std::vector<measure::Pair> turns;     ///< every timed pair, in the order taken; nothing is dropped
+  std::vector<measure::Pair> turns;  ///< every timed pair, in the order taken; nothing is dropped
   double reference_overhead_us = 0, candidate_overhead_us = 0;
 
   std::vector<Trial> trials;
@@ -50,9 +50,9 @@ struct Result {
   std::optional<double> max_abs_error, max_rel_error;
   std::optional<double> norm_error_vs_truth, reference_norm_error_vs_truth;
   std::optional<double> speed_of_light_us;
-  std::uint64_t seed = 0;               ///< of the first correctness trial
+  std::uint64_t seed = 0;  ///< of the first correctness trial
   std::map<std::string, double> phases_ms;
-  std::string freezer;                  ///< how workers are stopped
+  std::string freezer;  ///< how workers are stopped
   bool cached_build = false;
 
   bool correct() const { return verdict == Verdict::correct; }

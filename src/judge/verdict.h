@@ -7,17 +7,17 @@ namespace kb::judge {
 
 enum class Verdict {
   correct,
-  static_reject,         ///< cannot be judged at all: no entry point
+  static_reject,  ///< cannot be judged at all: no entry point
   compile_error,
-  load_error,            ///< could not be imported, found or constructed
-  runtime_error,         ///< raised, crashed, or ended early
+  load_error,     ///< could not be imported, found or constructed
+  runtime_error,  ///< raised, crashed, or ended early
   timeout,
   out_of_memory,
   wrong_shape,
   wrong_dtype,
   wrong_value,
-  tampering,             ///< caught attacking the evaluation
-  infrastructure_error   ///< ours; never counts against a candidate
+  tampering,            ///< caught attacking the evaluation
+  infrastructure_error  ///< ours; never counts against a candidate
 };
 
 constexpr std::string_view name_of(Verdict verdict) {

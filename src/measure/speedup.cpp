@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDisturbed = 1.02;
-// A time is never taken as less than this, so that a ratio stays finite where jitter exceeds the call.
+// A time is never taken as less than this, so that a ratio stays finite where jitter exceeds the
+// call.
 constexpr double kFloorUs = 0.05;
 
 double call_us(double wall_us, int calls, const Overhead& overhead) {
@@ -79,11 +80,13 @@ Speedup estimate_speedup(const SpeedupInput& input) {
 
   std::vector<double> solo;
   for (const auto& turn : input.solo)
-    if (turn.calls == max_calls) solo.push_back(call_us(turn.wall_us, turn.calls, input.reference_overhead));
+    if (turn.calls == max_calls)
+      solo.push_back(call_us(turn.wall_us, turn.calls, input.reference_overhead));
   if (!solo.empty()) {
     result.solo_us = median(solo);
-    // Compared at the K of the solo turns, also where the credit is K = 1's. Quantiles and not medians: a machine's speed drifts,
-    // and then the two samples overlap; a reference that is held back is slow in every pair.
+    // Compared at the K of the solo turns, also where the credit is K = 1's. Quantiles and not
+    // medians: a machine's speed drifts, and then the two samples overlap; a reference that is held
+    // back is slow in every pair.
     const Sample at_max = sample_of(input, max_calls);
     const double paired = median(at_max.reference_us);
     if (quantile(at_max.reference_us, 0.1) > kDisturbed * quantile(solo, 0.9)) {
@@ -95,25 +98,33 @@ Speedup estimate_speedup(const SpeedupInput& input) {
       result.flags.emplace_back("baseline_disturbed");
     }
   }
-  if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup) result.flags.emplace_back("noisy");
-  if (std::min(result.candidate_us, result.reference_us) < kResolutionUs) result.flags.emplace_back("below_resolution");
+  if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
+    result.flags.emplace_back("noisy");
+  if (std::min(result.candidate_us, result.reference_us) < kResolutionUs)
+    result.flags.emplace_back("below_resolution");
   return result;
 }
 
-TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms, int forced_pairs) {
+TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
+                    int forced_pairs) {
   constexpr double kTargetUs = 4000;
   constexpr std::size_t kMaxSlotBytes = 256u << 20;
   TurnPlan plan;
-  if (call_us < kTargetUs) plan.max_calls = std::clamp(static_cast<int>(std::ceil(kTargetUs / std::max(call_us, 1.0))), 1, 16);
+  if (call_us < kTargetUs)
+    plan.max_calls =
+        std::clamp(static_cast<int>(std::ceil(kTargetUs / std::max(call_us, 1.0))), 1, 16);
   const std::size_t fit = slot_bytes == 0 ? 16 : kMaxSlotBytes / slot_bytes;
-  plan.max_calls = std::clamp(plan.max_calls, 1, std::max(static_cast<int>(std::min<std::size_t>(fit, 16)), 1));
+  plan.max_calls =
+      std::clamp(plan.max_calls, 1, std::max(static_cast<int>(std::min<std::size_t>(fit, 16)), 1));
   // Two timed turns and the expected outputs.
   const double cost_ms = pair_ms + 3 * call_us * plan.max_calls / 1000;
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
-  // Few pairs of a slow call say as much as many of a fast one, whose walls are mostly jitter.
-  const int least = call_us >= 200'000 ? 10 : 30;
-  plan.pairs = forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, 60);
-  if (plan.max_calls > 1) plan.single_pairs = std::max(plan.pairs / 3, 8);
+  // A slow call's wall is the call, a small one's is mostly jitter: the former needs few pairs, the
+  // latter many.
+  const int least = call_us >= 200'000 ? 10 : 30, most = call_us >= 1000 ? 30 : 60;
+  plan.pairs =
+      forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
+  if (plan.max_calls > 1) plan.single_pairs = std::max(plan.pairs / 5, 8);
   return plan;
 }
 

@@ -1,19 +1,23 @@
 // From turns to a speedup with an interval.
 //
-// A turn of K calls has the wall time W = c0(K) + K * E: c0 is what the doorbell, the resumption and
-// the stopping of a worker cost, measured with our own null stub and never with the candidate's code. So
-// E = (W - c0(K)) / K is an upper bound of a call's time: a worker can lengthen it, not shorten it.
+// A turn of K calls has the wall time W = c0(K) + K * E: c0 is what the doorbell, the resumption
+// and the stopping of a worker cost, measured with our own null stub and never with the candidate's
+// code. So E = (W - c0(K)) / K is an upper bound of a call's time: a worker can lengthen it, not
+// shorten it.
 //
-// A pair is a turn of the reference and a turn of the candidate on the same inputs, in random order, so that drift of the machine
-// cancels in their ratio. speedup = median of the ratios of the pairs with the largest K, with a 95 % bootstrap interval.
+// A pair is a turn of the reference and a turn of the candidate on the same inputs, in random
+// order, so that drift of the machine cancels in their ratio. speedup = median of the ratios of the
+// pairs with the largest K, with a 95 % bootstrap interval.
 //
-// Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K calls. Pairs with K = 1 are mixed in at random;
-// where they show a speedup that is significantly lower than the others', theirs is credited (flag `batch_dependent`).
+// Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
+// calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
+// lower than the others', theirs is credited (flag `batch_dependent`).
 //
-// Slowed reference. The reference was timed alone before the candidate existed, and where it looks slower beside the candidate it is
-// timed alone again after the candidate's death. Where even its fast paired turns (10th percentile) take over 2 % more than its slow
-// turns alone (90th), the ratios are scaled down to the solo time (flag `baseline_disturbed`). Medians would not do: a machine
-// whose clock rate drifts would be held against the candidate.
+// Slowed reference. The reference was timed alone before the candidate existed, and where it looks
+// slower beside the candidate it is timed alone again after the candidate's death. Where even its
+// fast paired turns (10th percentile) take over 2 % more than its slow turns alone (90th), the
+// ratios are scaled down to the solo time (flag `baseline_disturbed`). Medians would not do: a
+// machine whose clock rate drifts would be held against the candidate.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +41,8 @@ struct StubTurn {
   int calls = 1;
   double wall_us = 0;
 };
-/// Fits the lower quartile of the walls at the smallest and at the largest number of calls. Needs one turn at least; a single
-/// number of calls gives per_call_us = 0. Neither term is negative.
+/// Fits the lower quartile of the walls at the smallest and at the largest number of calls. Needs
+/// one turn at least; a single number of calls gives per_call_us = 0. Neither term is negative.
 Overhead fit_overhead(std::span<const StubTurn> turns);
 
 struct Pair {
@@ -54,39 +58,44 @@ struct Solo {
 
 struct SpeedupInput {
   std::vector<Pair> pairs;
-  std::vector<Solo> solo;           ///< turns of the reference before the candidate existed; may be empty
+  std::vector<Solo> solo;  ///< turns of the reference before the candidate existed; may be empty
   Overhead reference_overhead;
   Overhead candidate_overhead;
-  std::uint64_t seed = 0;           ///< of the bootstrap
+  std::uint64_t seed = 0;  ///< of the bootstrap
 };
 
 struct Speedup {
-  double speedup = 0;               ///< NaN without pairs
+  double speedup = 0;  ///< NaN without pairs
   Interval ci95;
-  double reference_us = 0;          ///< median time of one call
+  double reference_us = 0;  ///< median time of one call
   double candidate_us = 0;
-  double solo_us = 0;               ///< NaN without solo turns
-  int pairs = 0;                    ///< that the median was taken over
-  std::vector<std::string> flags;   ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution
+  double solo_us = 0;  ///< NaN without solo turns
+  int pairs = 0;       ///< that the median was taken over
+  std::vector<std::string>
+      flags;  ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution
 };
 
 /// Half-width of the interval, relative to the estimate, above which a result is `noisy`.
 inline constexpr double kNoisyHalfWidth = 0.02;
-/// A call that takes less than this cannot be told from the doorbell's own jitter (flag `below_resolution`).
+/// A call that takes less than this cannot be told from the doorbell's own jitter (flag
+/// `below_resolution`).
 inline constexpr double kResolutionUs = 1.0;
 
 Speedup estimate_speedup(const SpeedupInput& input);
 
 /// How many calls the turns of a measurement have.
 struct TurnPlan {
-  int max_calls = 1;      ///< K of most pairs
-  int pairs = 30;         ///< with max_calls
-  int single_pairs = 0;   ///< extra pairs with K = 1, mixed in; 0 when max_calls is 1
+  int max_calls = 1;     ///< K of most pairs
+  int pairs = 30;        ///< with max_calls
+  int single_pairs = 0;  ///< extra pairs with K = 1, mixed in; 0 when max_calls is 1
 };
-/// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call; `pair_ms`: what one pair
-/// costs beside its calls. All are known before the first pair, and the plan is not changed while looking at results.
-/// K is 1 from 4 ms a call up, or above 256 MB of slots; below, as many calls as make 4 ms, at most 16. (A CPU's doorbell jitters by some
-/// tens of microseconds a turn, so a shorter turn would be mostly noise.)
-TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms, int forced_pairs);
+/// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
+/// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
+/// plan is not changed while looking at results. Pairs: 30 to 60 by the budget for calls under a
+/// millisecond, 30 above, 10 from 200 ms up. K is 1 from 4 ms a call up, or above 256 MB of slots;
+/// below, as many calls as make 4 ms, at most 16. (A CPU's doorbell jitters by some tens of
+/// microseconds a turn, so a shorter turn would be mostly noise.)
+TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
+                    int forced_pairs);
 
 }  // namespace kb::measure

@@ -26,11 +26,13 @@ class Machine {
   std::normal_distribution<double> jitter_;
 };
 
-SpeedupInput pairs_of(Machine& machine, double reference_us, double candidate_us, int calls, int count) {
+SpeedupInput pairs_of(Machine& machine, double reference_us, double candidate_us, int calls,
+                      int count) {
   SpeedupInput input;
   input.reference_overhead = input.candidate_overhead = machine.overhead();
   for (int i = 0; i < count; ++i) {
-    input.pairs.push_back({calls, machine.wall(reference_us, calls), machine.wall(candidate_us, calls)});
+    input.pairs.push_back(
+        {calls, machine.wall(reference_us, calls), machine.wall(candidate_us, calls)});
     input.solo.push_back({calls, machine.wall(reference_us, calls)});
   }
   return input;
@@ -70,8 +72,10 @@ TEST(Speedup, ChargesASuperbatchInFull) {
   Machine machine({150, 2}, 3);
   SpeedupInput input;
   input.reference_overhead = input.candidate_overhead = machine.overhead();
-  for (int i = 0; i < 30; ++i) input.pairs.push_back({8, machine.wall(100, 8), machine.wall(100.0 / 8, 8)});
-  for (int i = 0; i < 10; ++i) input.pairs.push_back({1, machine.wall(100, 1), machine.wall(100, 1)});
+  for (int i = 0; i < 30; ++i)
+    input.pairs.push_back({8, machine.wall(100, 8), machine.wall(100.0 / 8, 8)});
+  for (int i = 0; i < 10; ++i)
+    input.pairs.push_back({1, machine.wall(100, 1), machine.wall(100, 1)});
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 1, 0.1);
   EXPECT_EQ(estimate.pairs, 10);
@@ -82,9 +86,11 @@ TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
   Machine machine({150, 2}, 3);
   SpeedupInput input;
   input.reference_overhead = input.candidate_overhead = machine.overhead();
-  for (int i = 0; i < 30; ++i) input.pairs.push_back({8, machine.wall(100, 8), machine.wall(50, 8)});
+  for (int i = 0; i < 30; ++i)
+    input.pairs.push_back({8, machine.wall(100, 8), machine.wall(50, 8)});
   // Cold caches make single calls slower on both sides.
-  for (int i = 0; i < 10; ++i) input.pairs.push_back({1, machine.wall(130, 1), machine.wall(65, 1)});
+  for (int i = 0; i < 10; ++i)
+    input.pairs.push_back({1, machine.wall(130, 1), machine.wall(65, 1)});
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 2, 0.05);
   EXPECT_THAT(estimate.flags, Not(Contains("batch_dependent")));
@@ -101,7 +107,8 @@ TEST(Speedup, CreditsTheSoloTimeOfADisturbedReference) {
   EXPECT_THAT(estimate.flags, Contains("baseline_disturbed"));
 }
 
-// The machine was fast while the reference was alone, and is slow for half of the pairs: nobody's fault.
+// The machine was fast while the reference was alone, and is slow for half of the pairs: nobody's
+// fault.
 TEST(Speedup, DoesNotBlameTheCandidateForADriftingMachine) {
   Machine machine({150, 2}, 5);
   SpeedupInput input = pairs_of(machine, 2000, 1000, 1, 30);
@@ -122,7 +129,9 @@ TEST(Speedup, IsFiniteWhenACallIsBelowTheJitter) {
   EXPECT_THAT(estimate.flags, Contains("noisy"));
 }
 
-TEST(Speedup, WithoutPairsIsNoNumber) { EXPECT_TRUE(std::isnan(estimate_speedup({}).speedup)); }
+TEST(Speedup, WithoutPairsIsNoNumber) {
+  EXPECT_TRUE(std::isnan(estimate_speedup({}).speedup));
+}
 
 TEST(Overhead, IsFittedFromTwoNumbersOfCalls) {
   std::vector<StubTurn> turns;
@@ -156,7 +165,9 @@ TEST(TurnPlan, KeepsSlotsWithin256MiB) {
 }
 
 TEST(TurnPlan, FitsTheBudgetBetweenThirtyAndSixty) {
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0).pairs, 60);
+  EXPECT_EQ(plan_turns(500, 1 << 20, 1, 6000, 0).pairs, 60);
+  EXPECT_EQ(plan_turns(500, 1 << 20, 150, 6000, 0).pairs, 37);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0).pairs, 30);
   EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0).pairs, 30);
   EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0).pairs, 10);
   EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100).pairs, 100);

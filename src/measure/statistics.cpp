@@ -24,7 +24,9 @@ double quantile(std::span<const double> sample, double q) {
   return quantile_of_sorted(sorted, q);
 }
 
-double median(std::span<const double> sample) { return quantile(sample, 0.5); }
+double median(std::span<const double> sample) {
+  return quantile(sample, 0.5);
+}
 
 double geometric_mean(std::span<const double> sample) {
   if (sample.empty()) return kNaN;
@@ -36,7 +38,8 @@ double geometric_mean(std::span<const double> sample) {
   return std::exp(sum / static_cast<double>(sample.size()));
 }
 
-Interval bootstrap_ci95(std::size_t size, const std::function<double(std::span<const std::size_t>)>& statistic,
+Interval bootstrap_ci95(std::size_t size,
+                        const std::function<double(std::span<const std::size_t>)>& statistic,
                         std::uint64_t seed, int replicates) {
   if (size == 0) return {kNaN, kNaN};
   std::mt19937_64 random(seed);

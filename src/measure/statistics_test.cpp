@@ -16,7 +16,9 @@ TEST(Quantile, InterpolatesBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(quantile(sample, 0.25), 1.75);
 }
 
-TEST(Quantile, OfNothingIsNaN) { EXPECT_TRUE(std::isnan(median({}))); }
+TEST(Quantile, OfNothingIsNaN) {
+  EXPECT_TRUE(std::isnan(median({})));
+}
 
 TEST(GeometricMean, RefusesWhatHasNoLogarithm) {
   EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{1, 4}), 2);
@@ -37,8 +39,8 @@ TEST(Bootstrap, IsReproducibleAndBracketsTheMedian) {
   EXPECT_GT(first.high, median(sample));
 }
 
-// The coverage that "95 %" promises, on samples as small as ours: the percentile bootstrap of a median is
-// slightly conservative, so most of the failures must be within 5 %.
+// The coverage that "95 %" promises, on samples as small as ours: the percentile bootstrap of a
+// median is slightly conservative, so most of the failures must be within 5 %.
 TEST(Bootstrap, CoversTheTrueMedianAboutNineteenTimesInTwenty) {
   std::mt19937_64 random(2);
   std::normal_distribution<double> normal(1, 0.05);

@@ -19,9 +19,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Waiting between two looks. A freeze takes some tens of microseconds, and what is to stop may need this very CPU to
-/// do so: sched_yield() would not give it away for long (the scheduler sees a thread that is still within its slice), a short sleep does (much
-/// shorter ones than this starve it again).
+/// Waiting between two looks. A freeze takes some tens of microseconds, and what is to stop may
+/// need this very CPU to do so: sched_yield() would not give it away for long (the scheduler sees a
+/// thread that is still within its slice), a short sleep does (much shorter ones than this starve
+/// it again).
 class Backoff {
  public:
   explicit Backoff(std::chrono::milliseconds limit) : start_(Clock::now()), end_(start_ + limit) {
@@ -32,7 +33,8 @@ class Backoff {
   bool pause() {
     const auto now = Clock::now();
     if (now > end_) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(now - start_ < std::chrono::milliseconds(1) ? 20 : 100));
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(now - start_ < std::chrono::milliseconds(1) ? 20 : 100));
     return true;
   }
   std::chrono::nanoseconds elapsed() const { return Clock::now() - start_; }

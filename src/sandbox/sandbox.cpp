@@ -295,7 +295,9 @@ bool Process::freeze() {
   return true;
 }
 
-std::chrono::steady_clock::time_point Process::frozen_at() const { return impl_->frozen_at; }
+std::chrono::steady_clock::time_point Process::frozen_at() const {
+  return impl_->frozen_at;
+}
 
 bool Process::thaw() {
   Impl& p = *impl_;

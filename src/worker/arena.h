@@ -23,7 +23,9 @@ class Arena {
   int fd() const { return fd_.get(); }
   std::size_t size() const { return size_; }
   std::span<std::byte> bytes() const { return {base_, size_}; }
-  std::span<std::byte> range(std::size_t offset, std::size_t size) const { return bytes().subspan(offset, size); }
+  std::span<std::byte> range(std::size_t offset, std::size_t size) const {
+    return bytes().subspan(offset, size);
+  }
 
  private:
   FileDescriptor fd_;

@@ -31,7 +31,8 @@ ChannelError error_of_errno() {
 }
 
 // Reads exactly `into.size()` bytes, collecting descriptors on the way.
-std::expected<void, ChannelError> read_exactly(int socket, std::span<std::byte> into, std::vector<FileDescriptor>& fds,
+std::expected<void, ChannelError> read_exactly(int socket, std::span<std::byte> into,
+                                               std::vector<FileDescriptor>& fds,
                                                Clock::time_point deadline) {
   std::size_t have = 0;
   while (have < into.size()) {
@@ -48,7 +49,8 @@ std::expected<void, ChannelError> read_exactly(int socket, std::span<std::byte> 
       if (errno == EINTR || errno == EAGAIN) continue;
       return std::unexpected(error_of_errno());
     }
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header;
+         header = CMSG_NXTHDR(&message, header)) {
       if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
       const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       for (std::size_t i = 0; i < count; ++i) {
@@ -75,11 +77,13 @@ std::expected<nlohmann::json, ChannelError> parse_frame(std::string_view bytes) 
     return !too_deep;
   };
   auto body = nlohmann::json::parse(bytes, guard, /*allow_exceptions=*/false);
-  if (too_deep || body.is_discarded() || !body.is_object()) return std::unexpected(ChannelError::malformed);
+  if (too_deep || body.is_discarded() || !body.is_object())
+    return std::unexpected(ChannelError::malformed);
   return body;
 }
 
-std::expected<void, ChannelError> send_frame(int socket, const nlohmann::json& body, std::span<const int> fds,
+std::expected<void, ChannelError> send_frame(int socket, const nlohmann::json& body,
+                                             std::span<const int> fds,
                                              std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   const std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -115,15 +119,19 @@ std::expected<void, ChannelError> send_frame(int socket, const nlohmann::json& b
   return {};
 }
 
-std::expected<Frame, ChannelError> receive_frame(int socket, std::size_t max_bytes, std::chrono::milliseconds limit) {
+std::expected<Frame, ChannelError> receive_frame(int socket, std::size_t max_bytes,
+                                                 std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   Frame frame;
   std::uint32_t length = 0;
-  if (auto got = read_exactly(socket, std::as_writable_bytes(std::span(&length, 1)), frame.fds, deadline); !got)
+  if (auto got =
+          read_exactly(socket, std::as_writable_bytes(std::span(&length, 1)), frame.fds, deadline);
+      !got)
     return std::unexpected(got.error());
   if (length > max_bytes) return std::unexpected(ChannelError::malformed);
   std::string text(length, '\0');
-  if (auto got = read_exactly(socket, std::as_writable_bytes(std::span(text)), frame.fds, deadline); !got)
+  if (auto got = read_exactly(socket, std::as_writable_bytes(std::span(text)), frame.fds, deadline);
+      !got)
     return std::unexpected(got.error());
   auto body = parse_frame(text);
   if (!body) return std::unexpected(body.error());

@@ -1,13 +1,13 @@
-// The control socket of the worker protocol (docs/protocol.md): length-prefixed JSON with file descriptors.
+// The control socket of the worker protocol (docs/protocol.md): length-prefixed JSON with file
+// descriptors.
 #pragma once
 
 #include <chrono>
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "worker/file_descriptor.h"
 
@@ -28,9 +28,11 @@ enum class ChannelError { closed, timeout, malformed, system };
 std::expected<nlohmann::json, ChannelError> parse_frame(std::string_view bytes);
 
 /// Sends one frame; blocks at most `limit`.
-std::expected<void, ChannelError> send_frame(int socket, const nlohmann::json& body, std::span<const int> fds,
+std::expected<void, ChannelError> send_frame(int socket, const nlohmann::json& body,
+                                             std::span<const int> fds,
                                              std::chrono::milliseconds limit);
 /// Receives one frame of at most `max_bytes`.
-std::expected<Frame, ChannelError> receive_frame(int socket, std::size_t max_bytes, std::chrono::milliseconds limit);
+std::expected<Frame, ChannelError> receive_frame(int socket, std::size_t max_bytes,
+                                                 std::chrono::milliseconds limit);
 
 }  // namespace kb::worker

@@ -22,8 +22,12 @@ class Channel : public testing::Test {
     a = FileDescriptor(ends[0]);
     b = FileDescriptor(ends[1]);
   }
-  void raw(std::string_view bytes) { ASSERT_EQ(::send(a.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
-  static std::string length_word(std::uint32_t length) { return std::string(reinterpret_cast<const char*>(&length), 4); }
+  void raw(std::string_view bytes) {
+    ASSERT_EQ(::send(a.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string length_word(std::uint32_t length) {
+    return std::string(reinterpret_cast<const char*>(&length), 4);
+  }
   FileDescriptor a, b;
 };
 
@@ -31,7 +35,8 @@ TEST_F(Channel, CarriesAnObjectAndItsDescriptors) {
   FileDescriptor file(::memfd_create("test", 0));
   ASSERT_EQ(::write(file.get(), "hello", 5), 5);
   const int fd = file.get();
-  ASSERT_TRUE(send_frame(a.get(), {{"op", "attach"}, {"n", 3}}, std::span(&fd, 1), milliseconds(100)));
+  ASSERT_TRUE(
+      send_frame(a.get(), {{"op", "attach"}, {"n", 3}}, std::span(&fd, 1), milliseconds(100)));
   auto frame = receive_frame(b.get(), 1000, milliseconds(100));
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->body["op"], "attach");
@@ -43,7 +48,9 @@ TEST_F(Channel, CarriesAnObjectAndItsDescriptors) {
 
 TEST_F(Channel, CarriesAFrameLargerThanTheSocketBuffer) {
   const std::string big(3'000'000, 'x');
-  std::jthread sender([&] { EXPECT_TRUE(send_frame(a.get(), {{"text", big}}, {}, milliseconds(5000))); });
+  std::jthread sender([&] {
+    EXPECT_TRUE(send_frame(a.get(), {{"text", big}}, {}, milliseconds(5000)));
+  });
   auto frame = receive_frame(b.get(), kMaxFrameFromWorker, milliseconds(5000));
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->body["text"].get_ref<const std::string&>().size(), big.size());
@@ -68,7 +75,8 @@ TEST_F(Channel, RefusesAFrameThatIsTooLongBeforeReadingIt) {
 TEST_F(Channel, RefusesWhatIsNoObject) {
   for (const std::string text : {"[1]", "3", "", "{\"a\":", "\xff\xfe", "{}x"}) {
     raw(length_word(static_cast<std::uint32_t>(text.size())) + text);
-    EXPECT_EQ(receive_frame(b.get(), 1000, milliseconds(100)).error(), ChannelError::malformed) << text;
+    EXPECT_EQ(receive_frame(b.get(), 1000, milliseconds(100)).error(), ChannelError::malformed)
+        << text;
   }
 }
 

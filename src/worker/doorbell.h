@@ -1,5 +1,6 @@
-// The first page of an arena (docs/protocol.md, "Doorbell page"), shared by the judge and the native worker.
-// The worker can write all of it: the judge reads `done` and `status` only, and believes neither.
+// The first page of an arena (docs/protocol.md, "Doorbell page"), shared by the judge and the
+// native worker. The worker can write all of it: the judge reads `done` and `status` only, and
+// believes neither.
 #pragma once
 
 #include <array>

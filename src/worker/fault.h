@@ -7,15 +7,15 @@
 namespace kb::worker {
 
 enum class FaultKind {
-  problem,         ///< the worker says: the problem file is at fault
-  load,            ///< the worker says: the candidate cannot be imported, found or constructed
-  runtime,         ///< the worker says: the candidate raised or returned non-zero
-  out_of_memory,   ///< the worker says so, or its memory limit was hit
-  unsupported,     ///< the worker says: not possible for this model
-  protocol,        ///< it sent something that is not of the protocol
-  crashed,         ///< its process ended
-  timeout,         ///< it did not answer within the limit
-  infrastructure   ///< our side failed (no memory, no sandbox, …)
+  problem,        ///< the worker says: the problem file is at fault
+  load,           ///< the worker says: the candidate cannot be imported, found or constructed
+  runtime,        ///< the worker says: the candidate raised or returned non-zero
+  out_of_memory,  ///< the worker says so, or its memory limit was hit
+  unsupported,    ///< the worker says: not possible for this model
+  protocol,       ///< it sent something that is not of the protocol
+  crashed,        ///< its process ended
+  timeout,        ///< it did not answer within the limit
+  infrastructure  ///< our side failed (no memory, no sandbox, …)
 };
 
 struct Fault {

@@ -28,12 +28,14 @@ nlohmann::json tensor_json(const TensorSpec& spec, std::size_t offset) {
 
 }  // namespace
 
-Layout plan_layout(const ProblemSpec& spec, unsigned slots, const std::vector<RegionRequest>& regions, bool publications) {
+Layout plan_layout(const ProblemSpec& spec, unsigned slots,
+                   const std::vector<RegionRequest>& regions, bool publications) {
   Layout layout;
   layout.slots = slots;
   Cursor cursor;
   if (publications)
-    layout.publications = cursor.take(kMaxCalls * spec.outputs.size() * kPublicationWords * sizeof(std::int64_t));
+    layout.publications =
+        cursor.take(kMaxCalls * spec.outputs.size() * kPublicationWords * sizeof(std::int64_t));
   for (const auto& param : spec.params) layout.params.push_back(cursor.take(param.tensor.bytes()));
   layout.inputs.resize(slots);
   for (auto& slot : layout.inputs)
@@ -47,7 +49,8 @@ Layout plan_layout(const ProblemSpec& spec, unsigned slots, const std::vector<Re
     }
     region.offsets.resize(slots);
     for (auto& slot : region.offsets)
-      for (const auto& tensor : region.tensors) slot.push_back(cursor.take(tensor.bytes(), request.guard_bytes));
+      for (const auto& tensor : region.tensors)
+        slot.push_back(cursor.take(tensor.bytes(), request.guard_bytes));
   }
   layout.size = cursor.end();
   return layout;
@@ -70,14 +73,16 @@ nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec) {
     auto slot = nlohmann::json::array();
     std::size_t tensor = 0;
     for (const auto& input : spec.inputs)
-      slot.push_back(input.tensor ? tensor_json(*input.tensor, offsets[tensor++]) : nlohmann::json{{"value", input.value}});
+      slot.push_back(input.tensor ? tensor_json(*input.tensor, offsets[tensor++])
+                                  : nlohmann::json{{"value", input.value}});
     json["inputs"].push_back(std::move(slot));
   }
   for (const auto& [name, region] : layout.regions) {
     auto slots = nlohmann::json::array();
     for (const auto& offsets : region.offsets) {
       auto slot = nlohmann::json::array();
-      for (std::size_t i = 0; i < offsets.size(); ++i) slot.push_back(tensor_json(region.tensors[i], offsets[i]));
+      for (std::size_t i = 0; i < offsets.size(); ++i)
+        slot.push_back(tensor_json(region.tensors[i], offsets[i]));
       slots.push_back(std::move(slot));
     }
     json["regions"][name] = std::move(slots);

@@ -3,10 +3,9 @@
 
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "worker/spec.h"
 
@@ -18,13 +17,13 @@ using SlotOffsets = std::vector<std::vector<std::size_t>>;
 /// A region holds one set of the problem's outputs for each slot.
 struct RegionRequest {
   std::string name;
-  bool float64 = false;      ///< floating outputs are stored as float64 (the truth)
+  bool float64 = false;         ///< floating outputs are stored as float64 (the truth)
   std::size_t guard_bytes = 0;  ///< left free before and after each tensor
 };
 
 struct Layout {
   std::size_t size = 0;
-  std::size_t publications = 0;     ///< 0: none (native workers)
+  std::size_t publications = 0;  ///< 0: none (native workers)
   unsigned slots = 0;
   std::vector<std::size_t> params;  ///< one offset a parameter
   SlotOffsets inputs;               ///< one a tensor input (plain values have no place)
@@ -35,8 +34,10 @@ struct Layout {
   std::map<std::string, Region> regions;
 };
 
-/// Every tensor is aligned to 4096 bytes (so that a guard band or a neighbour never shares its page).
-Layout plan_layout(const ProblemSpec& spec, unsigned slots, const std::vector<RegionRequest>& regions, bool publications);
+/// Every tensor is aligned to 4096 bytes (so that a guard band or a neighbour never shares its
+/// page).
+Layout plan_layout(const ProblemSpec& spec, unsigned slots,
+                   const std::vector<RegionRequest>& regions, bool publications);
 /// The `layout` object of the protocol.
 nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec);
 

@@ -12,7 +12,9 @@ namespace {
 
 ProblemSpec spec() {
   ProblemSpec spec;
-  spec.inputs = {{TensorSpec{DType::float32, {100}}, nullptr}, {std::nullopt, 2}, {TensorSpec{DType::int64, {7}}, nullptr}};
+  spec.inputs = {{TensorSpec{DType::float32, {100}}, nullptr},
+                 {std::nullopt, 2},
+                 {TensorSpec{DType::int64, {7}}, nullptr}};
   spec.outputs = {{DType::float32, {1000}}, {DType::boolean, {5}}};
   spec.params = {{"w", {DType::float32, {3, 3}}, false}};
   return spec;
@@ -20,7 +22,9 @@ ProblemSpec spec() {
 
 TEST(Layout, GivesEveryTensorItsOwnPages) {
   const auto problem = spec();
-  const auto layout = plan_layout(problem, 3, {{.name = "outputs", .guard_bytes = 4096}, {.name = "truth", .float64 = true}}, true);
+  const auto layout = plan_layout(
+      problem, 3, {{.name = "outputs", .guard_bytes = 4096}, {.name = "truth", .float64 = true}},
+      true);
   std::vector<std::pair<std::size_t, std::size_t>> ranges = {{0, sizeof(Doorbell)}};
   ranges.emplace_back(layout.publications, kMaxCalls * 2 * kPublicationWords * 8);
   ranges.emplace_back(layout.params[0], 36);
@@ -38,7 +42,8 @@ TEST(Layout, GivesEveryTensorItsOwnPages) {
     ranges.emplace_back(slot[1], 5);
   }
   std::ranges::sort(ranges);
-  for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].first + ranges[i - 1].second, ranges[i].first);
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    EXPECT_LE(ranges[i - 1].first + ranges[i - 1].second, ranges[i].first);
   EXPECT_LE(ranges.back().first + ranges.back().second, layout.size);
 }
 

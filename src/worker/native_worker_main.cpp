@@ -1,6 +1,6 @@
-// The native worker: a small process that loads one compiled candidate and runs it when the doorbell rings.
-// It lives inside the sandbox, and shares its address space with the candidate: nothing that it
-// says or stores is believed by the judge. See docs/protocol.md.
+// The native worker: a small process that loads one compiled candidate and runs it when the
+// doorbell rings. It lives inside the sandbox, and shares its address space with the candidate:
+// nothing that it says or stores is believed by the judge. See docs/protocol.md.
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -78,14 +78,16 @@ class NativeWorker {
   }
 
   std::expected<void, Fault> attach(Frame& frame) {
-    if (frame.fds.size() != 1) return std::unexpected(Fault{FaultKind::protocol, "attach takes one descriptor"});
+    if (frame.fds.size() != 1)
+      return std::unexpected(Fault{FaultKind::protocol, "attach takes one descriptor"});
     const auto& layout = frame.body.at("layout");
     const auto size = layout.at("size").get<std::size_t>();
     struct stat info {};
     if (::fstat(frame.fds[0].get(), &info) != 0 || static_cast<std::size_t>(info.st_size) < size)
       return std::unexpected(Fault{FaultKind::protocol, "the arena is smaller than its layout"});
     void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, frame.fds[0].get(), 0);
-    if (base == MAP_FAILED) return std::unexpected(Fault{FaultKind::out_of_memory, "the arena cannot be mapped"});
+    if (base == MAP_FAILED)
+      return std::unexpected(Fault{FaultKind::out_of_memory, "the arena cannot be mapped"});
     arena_ = static_cast<std::byte*>(base);
     auto table = CallTable::parse(layout, arena_, size);
     if (!table) return std::unexpected(Fault{FaultKind::protocol, table.error()});
@@ -99,7 +101,8 @@ class NativeWorker {
     if (frame.body.value("stub", false)) {
       candidate_ = Candidate::stub();
     } else {
-      if (frame.fds.size() != 1) return std::unexpected(Fault{FaultKind::protocol, "load_native takes one descriptor"});
+      if (frame.fds.size() != 1)
+        return std::unexpected(Fault{FaultKind::protocol, "load_native takes one descriptor"});
       auto candidate = Candidate::load(frame.fds[0].get(), *table_);
       if (!candidate) return std::unexpected(candidate.error());
       candidate_ = std::move(*candidate);
@@ -121,7 +124,8 @@ class NativeWorker {
     send({{"ok", true}});
     for (;;) {
       std::uint32_t now;
-      while ((now = bell.go.load(std::memory_order_acquire)) == seen) futex_wait(&bell.go, seen, -1);
+      while ((now = bell.go.load(std::memory_order_acquire)) == seen)
+        futex_wait(&bell.go, seen, -1);
       seen = now;
       std::expected<void, Fault> outcome;
       const auto command = static_cast<Command>(bell.command);
@@ -136,7 +140,9 @@ class NativeWorker {
           outcome = candidate_->run(*table_, slot);
         }
       } else if (command == Command::lock && !lock.empty() && !install_lock(lock)) {
-        outcome = std::unexpected(Fault{FaultKind::protocol, std::string("the process filter was refused: ") + std::strerror(errno)});
+        outcome = std::unexpected(
+            Fault{FaultKind::protocol,
+                  std::string("the process filter was refused: ") + std::strerror(errno)});
       }
       bell.status = outcome ? 0 : 1;
       bell.done.store(seen, std::memory_order_release);

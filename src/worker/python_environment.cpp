@@ -1,15 +1,14 @@
 #include "worker/python_environment.h"
 
+#include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 namespace kb::worker {
 namespace fs = std::filesystem;
@@ -27,7 +26,8 @@ print(json.dumps({"python": sys.version.split()[0], "torch": version("torch"),
                   "folders": sorted({p for q in paths for p in (os.path.abspath(q), os.path.realpath(q)) if os.path.isdir(p)})}))
 )py";
 
-// Runs `program` with -I -c kProbe and returns what it printed; null when it could not be run or failed.
+// Runs `program` with -I -c kProbe and returns what it printed; null when it could not be run or
+// failed.
 std::string run_probe(const std::string& program) {
   int out[2];
   if (::pipe(out) != 0) return {};
@@ -42,7 +42,8 @@ std::string run_probe(const std::string& program) {
   std::string text;
   std::array<char, 4096> buffer;
   ssize_t got;
-  while (child > 0 && (got = ::read(out[0], buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+  while (child > 0 && (got = ::read(out[0], buffer.data(), buffer.size())) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
   ::close(out[0]);
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0) return {};
@@ -51,7 +52,8 @@ std::string run_probe(const std::string& program) {
 
 bool is_system_folder(const std::string& folder) {
   for (const char* system : {"/usr", "/lib", "/lib64", "/bin", "/sbin"})
-    if (folder == system || folder.starts_with(std::string(system) + "/")) return !folder.starts_with("/usr/local/");
+    if (folder == system || folder.starts_with(std::string(system) + "/"))
+      return !folder.starts_with("/usr/local/");
   return false;
 }
 
@@ -61,7 +63,8 @@ std::string find_on_path(const std::string& name) {
   for (std::size_t start = 0; start <= rest.size();) {
     const std::size_t end = std::min(rest.find(':', start), rest.size());
     const std::string folder = rest.substr(start, end - start);
-    if (!folder.empty() && ::access((folder + "/" + name).c_str(), X_OK) == 0) return folder + "/" + name;
+    if (!folder.empty() && ::access((folder + "/" + name).c_str(), X_OK) == 0)
+      return folder + "/" + name;
     start = end + 1;
   }
   return {};
@@ -72,7 +75,8 @@ std::string find_on_path(const std::string& name) {
 std::string choose_python(const std::string& option, const fs::path& installation_root) {
   if (!option.empty()) return option;
   if (const char* chosen = std::getenv("KERNELBENCH_PYTHON"); chosen && *chosen) return chosen;
-  if (const char* active = std::getenv("VIRTUAL_ENV"); active && *active) return std::string(active) + "/bin/python";
+  if (const char* active = std::getenv("VIRTUAL_ENV"); active && *active)
+    return std::string(active) + "/bin/python";
   std::error_code ignored;
   for (const fs::path& root : {fs::current_path(ignored), installation_root})
     if (fs::path venv = root / ".venv/bin/python"; fs::exists(venv, ignored)) return venv.string();
@@ -81,26 +85,39 @@ std::string choose_python(const std::string& option, const fs::path& installatio
 
 std::expected<PythonEnvironment, std::string> probe_python(const std::string& chosen) {
   PythonEnvironment environment;
-  environment.executable = chosen.find('/') == std::string::npos ? find_on_path(chosen) : fs::absolute(chosen).lexically_normal().string();
+  environment.executable = chosen.find('/') == std::string::npos
+                               ? find_on_path(chosen)
+                               : fs::absolute(chosen).lexically_normal().string();
   if (environment.executable.empty() || ::access(environment.executable.c_str(), X_OK) != 0)
-    return std::unexpected(fmt::format("there is no Python at {}: run `make setup` for a .venv, or give --python PATH", chosen));
+    return std::unexpected(fmt::format(
+        "there is no Python at {}: run `make setup` for a .venv, or give --python PATH", chosen));
   const auto json = nlohmann::json::parse(run_probe(environment.executable), nullptr, false);
   if (json.is_discarded() || !json.is_object())
-    return std::unexpected(fmt::format("{} does not run as a Python interpreter: give another with --python PATH", chosen));
+    return std::unexpected(fmt::format(
+        "{} does not run as a Python interpreter: give another with --python PATH", chosen));
   environment.python_version = json.value("python", std::string());
   int major = 0, minor = 0;
-  if (std::sscanf(environment.python_version.c_str(), "%d.%d", &major, &minor) != 2 || major < 3 || (major == 3 && minor < 10))
-    return std::unexpected(fmt::format("{} is Python {}; 3.10 or later is needed: give another with --python PATH", chosen, environment.python_version));
+  if (std::sscanf(environment.python_version.c_str(), "%d.%d", &major, &minor) != 2 || major < 3 ||
+      (major == 3 && minor < 10))
+    return std::unexpected(
+        fmt::format("{} is Python {}; 3.10 or later is needed: give another with --python PATH",
+                    chosen, environment.python_version));
   if (!json["torch"].is_string())
-    return std::unexpected(fmt::format("{} has no PyTorch: run `make setup` for a .venv with it, or give --python PATH", chosen));
+    return std::unexpected(fmt::format(
+        "{} has no PyTorch: run `make setup` for a .venv with it, or give --python PATH", chosen));
   environment.torch_version = json["torch"].get<std::string>();
-  if (std::sscanf(environment.torch_version.c_str(), "%d.%d", &major, &minor) != 2 || major < 2 || (major == 2 && minor < 9))
-    return std::unexpected(fmt::format("{} has PyTorch {}; 2.9 or later is needed: run `make setup`, or give --python PATH", chosen, environment.torch_version));
+  if (std::sscanf(environment.torch_version.c_str(), "%d.%d", &major, &minor) != 2 || major < 2 ||
+      (major == 2 && minor < 9))
+    return std::unexpected(fmt::format(
+        "{} has PyTorch {}; 2.9 or later is needed: run `make setup`, or give --python PATH",
+        chosen, environment.torch_version));
   // Sorted, so that a folder comes before those below it.
   for (const auto& entry : json["folders"]) {
     const auto folder = entry.get<std::string>();
     const auto covers = [&](const std::string& above) { return folder.starts_with(above + "/"); };
-    if (!is_system_folder(folder) && folder != "/" && std::ranges::none_of(environment.folders, covers)) environment.folders.push_back(folder);
+    if (!is_system_folder(folder) && folder != "/" &&
+        std::ranges::none_of(environment.folders, covers))
+      environment.folders.push_back(folder);
   }
   return environment;
 }

@@ -9,18 +9,21 @@
 namespace kb::worker {
 
 struct PythonEnvironment {
-  std::string executable;            ///< absolute, links kept (a venv's python finds its packages by its own path)
-  std::string python_version;        ///< "3.11.2"
-  std::string torch_version;         ///< "2.11.0"
-  std::vector<std::string> folders;  ///< prefixes and site-packages, absolute, without those below another
+  std::string
+      executable;  ///< absolute, links kept (a venv's python finds its packages by its own path)
+  std::string python_version;  ///< "3.11.2"
+  std::string torch_version;   ///< "2.11.0"
+  std::vector<std::string>
+      folders;  ///< prefixes and site-packages, absolute, without those below another
 };
 
-/// `--python PATH` if given, else $KERNELBENCH_PYTHON, else an active virtual environment's, else `.venv` in the working
-/// folder or the installation root, else python3 on PATH.
-std::string choose_python(const std::string& option, const std::filesystem::path& installation_root);
+/// `--python PATH` if given, else $KERNELBENCH_PYTHON, else an active virtual environment's, else
+/// `.venv` in the working folder or the installation root, else python3 on PATH.
+std::string choose_python(const std::string& option,
+                          const std::filesystem::path& installation_root);
 
-/// Asks the interpreter (a few tens of milliseconds; torch is not imported). Error: one sentence: no such
-/// file, older than 3.10, or no torch ≥ 2.9 in it, and what to do.
+/// Asks the interpreter (a few tens of milliseconds; torch is not imported). Error: one sentence:
+/// no such file, older than 3.10, or no torch ≥ 2.9 in it, and what to do.
 std::expected<PythonEnvironment, std::string> probe_python(const std::string& executable);
 
 }  // namespace kb::worker

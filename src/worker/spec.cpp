@@ -1,9 +1,9 @@
 #include "worker/spec.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 namespace kb::worker {
 namespace {
@@ -12,21 +12,26 @@ constexpr std::size_t kMaxTensors = 100'000;
 constexpr std::size_t kMaxDims = 8;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
-std::expected<TensorSpec, std::string> parse_tensor(const nlohmann::json& json, const std::string& where) {
-  const auto bad = [&](const char* what) { return std::unexpected(fmt::format("{}: {}", where, what)); };
+std::expected<TensorSpec, std::string> parse_tensor(const nlohmann::json& json,
+                                                    const std::string& where) {
+  const auto bad = [&](const char* what) {
+    return std::unexpected(fmt::format("{}: {}", where, what));
+  };
   if (!json.is_object()) return bad("not an object");
   const auto dtype = json.find("dtype");
   if (dtype == json.end() || !dtype->is_string()) return bad("no dtype");
   const auto known = dtype_from_name(dtype->get_ref<const std::string&>());
   if (!known) return bad("a dtype that is not supported");
   const auto shape = json.find("shape");
-  if (shape == json.end() || !shape->is_array() || shape->size() > kMaxDims) return bad("no shape of at most 8 dimensions");
+  if (shape == json.end() || !shape->is_array() || shape->size() > kMaxDims)
+    return bad("no shape of at most 8 dimensions");
   TensorSpec spec{.dtype = *known, .shape = {}};
   std::int64_t elements = 1;
   for (const auto& extent : *shape) {
     if (!extent.is_number_integer()) return bad("a shape that is not of integers");
     const auto value = extent.get<std::int64_t>();
-    if (value < 0 || value > kMaxElements || (value > 0 && elements > kMaxElements / value)) return bad("a shape out of range");
+    if (value < 0 || value > kMaxElements || (value > 0 && elements > kMaxElements / value))
+      return bad("a shape out of range");
     elements *= value;
     spec.shape.push_back(value);
   }
@@ -40,7 +45,8 @@ bool flag_of(const nlohmann::json& json, const char* name, bool fallback) {
 
 const nlohmann::json* array_of(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
-  return found != json.end() && found->is_array() && found->size() <= kMaxTensors ? &*found : nullptr;
+  return found != json.end() && found->is_array() && found->size() <= kMaxTensors ? &*found
+                                                                                  : nullptr;
 }
 
 }  // namespace
@@ -82,7 +88,8 @@ std::expected<ProblemSpec, std::string> parse_spec(const nlohmann::json& json) {
       spec.inputs.push_back({std::move(*tensor), nullptr});
     } else {
       const auto value = input.find("value");
-      if (value == input.end() || value->is_structured()) return std::unexpected(where + ": neither a tensor nor a plain value");
+      if (value == input.end() || value->is_structured())
+        return std::unexpected(where + ": neither a tensor nor a plain value");
       spec.inputs.push_back({std::nullopt, *value});
     }
   }
@@ -99,8 +106,10 @@ std::expected<ProblemSpec, std::string> parse_spec(const nlohmann::json& json) {
     if (!tensor) return std::unexpected(tensor.error());
     const auto name = param.find("name");
     if (name == param.end() || !name->is_string()) return std::unexpected(where + ": no name");
-    if (!names.insert(name->get<std::string>()).second) return std::unexpected(where + ": a name that occurs twice");
-    spec.params.push_back({name->get<std::string>(), std::move(*tensor), flag_of(param, "buffer", false)});
+    if (!names.insert(name->get<std::string>()).second)
+      return std::unexpected(where + ": a name that occurs twice");
+    spec.params.push_back(
+        {name->get<std::string>(), std::move(*tensor), flag_of(param, "buffer", false)});
   }
   spec.uses_rng = flag_of(json, "uses_rng", false);
   spec.repeatable = flag_of(json, "repeatable", true);

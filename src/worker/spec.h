@@ -2,11 +2,10 @@
 #pragma once
 
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "device/tensor.h"
 
@@ -24,13 +23,13 @@ struct ParamSpec {
 };
 
 struct ProblemSpec {
-  std::vector<InputSpec> inputs;     ///< in the order of get_inputs()
-  std::vector<TensorSpec> outputs;   ///< flattened, see docs/protocol.md
-  std::vector<ParamSpec> params;     ///< state_dict order
+  std::vector<InputSpec> inputs;    ///< in the order of get_inputs()
+  std::vector<TensorSpec> outputs;  ///< flattened, see docs/protocol.md
+  std::vector<ParamSpec> params;    ///< state_dict order
   bool uses_rng = false;
   bool repeatable = true;
   bool mutates_inputs = false;
-  std::vector<std::string> sizes;    ///< keys of SIZES
+  std::vector<std::string> sizes;  ///< keys of SIZES
 
   std::size_t input_bytes() const;
   std::size_t output_bytes() const;

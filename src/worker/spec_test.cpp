@@ -34,7 +34,9 @@ TEST(Spec, RefusesWhatIsNotOfTheProtocol) {
     change(json);
     const auto spec = parse_spec(json);
     EXPECT_FALSE(spec) << json;
-    if (!spec) { EXPECT_FALSE(spec.error().empty()); }
+    if (!spec) {
+      EXPECT_FALSE(spec.error().empty());
+    }
   };
   refused([](auto& j) { j = 3; });
   refused([](auto& j) { j.erase("inputs"); });

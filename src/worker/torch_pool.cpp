@@ -11,12 +11,13 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
           {"OMP_NUM_THREADS", count},
           {"MKL_NUM_THREADS", count},
           {"OPENBLAS_NUM_THREADS", count},
-          // Without binding, the scheduler often wakes two threads of a team on one CPU, where the one spins in a barrier
-          // until the next tick (4 ms) lets the other run.
+          // Without binding, the scheduler often wakes two threads of a team on one CPU, where the
+          // one spins in a barrier until the next tick (4 ms) lets the other run.
           {"OMP_PROC_BIND", "true"},
           {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
-          // malloc keeps what is freed, as a caching allocator does on a GPU. With glibc's default an eager model
-          // spends much of a large call in page faults, and any kernel with a preallocated output would look fast.
+          // malloc keeps what is freed, as a caching allocator does on a GPU. With glibc's default
+          // an eager model spends much of a large call in page faults, and any kernel with a
+          // preallocated output would look fast.
           {"MALLOC_MMAP_MAX_", "0"},
           {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
           {"MALLOC_TOP_PAD_", "67108864"}};
@@ -24,9 +25,11 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
 
 std::expected<Worker, Fault> TorchPool::start() {
   sandbox::Command command;
-  command.argv = {options_.python.executable, "-I", "-B", (options_.package_folder / "kernelbench_worker/__main__.py").string()};
+  command.argv = {options_.python.executable, "-I", "-B",
+                  (options_.package_folder / "kernelbench_worker/__main__.py").string()};
   command.environment = worker_environment(options_.threads);
-  for (const auto& folder : options_.python.folders) command.read_only.push_back({folder, "", true});
+  for (const auto& folder : options_.python.folders)
+    command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options_.package_folder.string(), "", false});
   command.limits.memory_bytes = options_.memory_bytes;
   return Worker::start(launcher_, std::move(command));

@@ -17,8 +17,8 @@ namespace kb::worker {
 
 struct TorchPoolOptions {
   PythonEnvironment python;
-  std::filesystem::path package_folder;   ///< holds kernelbench_worker/
-  unsigned threads = 1;                   ///< of the model: OMP_NUM_THREADS and the like
+  std::filesystem::path package_folder;  ///< holds kernelbench_worker/
+  unsigned threads = 1;                  ///< of the model: OMP_NUM_THREADS and the like
   std::uint64_t memory_bytes = 8ull << 30;
 };
 
@@ -27,7 +27,8 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
 
 class TorchPool {
  public:
-  TorchPool(sandbox::Launcher& launcher, TorchPoolOptions options) : launcher_(launcher), options_(std::move(options)) {}
+  TorchPool(sandbox::Launcher& launcher, TorchPoolOptions options)
+      : launcher_(launcher), options_(std::move(options)) {}
 
   /// Starts workers until `count` are waiting. Returns at once.
   std::expected<void, Fault> fill(std::size_t count);

@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,8 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "worker/channel.h"
 
@@ -19,7 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxFaultText = 16u << 10;
 constexpr int kSocketInside = 3;
-// While a worker computes the judge sleeps; it wakes this often to see whether the process died without a word.
+// While a worker computes the judge sleeps; it wakes this often to see whether the process died
+// without a word.
 constexpr std::int64_t kWatchIntervalNs = 50'000'000;
 
 FaultKind kind_from_name(std::string_view name) {
@@ -37,8 +37,10 @@ Fault fault_of_reply(const nlohmann::json& body) {
   if (error == body.end() || !error->is_object()) return fault;
   const auto kind = error->find("kind");
   const auto text = error->find("text");
-  if (kind != error->end() && kind->is_string()) fault.kind = kind_from_name(kind->get_ref<const std::string&>());
-  if (text != error->end() && text->is_string()) fault.text = text->get_ref<const std::string&>().substr(0, kMaxFaultText);
+  if (kind != error->end() && kind->is_string())
+    fault.kind = kind_from_name(kind->get_ref<const std::string&>());
+  if (text != error->end() && text->is_string())
+    fault.text = text->get_ref<const std::string&>().substr(0, kMaxFaultText);
   return fault;
 }
 
@@ -62,7 +64,8 @@ std::expected<FileDescriptor, std::string> lock_filter_file() {
 std::expected<Worker, Fault> Worker::start(sandbox::Launcher& launcher, sandbox::Command command) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return std::unexpected(Fault{FaultKind::infrastructure, fmt::format("socketpair failed: {}", std::strerror(errno))});
+    return std::unexpected(Fault{FaultKind::infrastructure,
+                                 fmt::format("socketpair failed: {}", std::strerror(errno))});
   FileDescriptor ours(ends[0]), theirs(ends[1]);
   command.argv.insert(command.argv.end(), {"--fd", std::to_string(kSocketInside)});
   command.fds.emplace_back(theirs.get(), kSocketInside);
@@ -82,13 +85,17 @@ Fault Worker::describe_end() {
     text = "the process was ended by its memory limit";
   } else if (end->exited) {
     // bubblewrap reports a program that died by a signal as 128 + signal, as shells do.
-    text = end->code > 128 ? fmt::format("the process was ended by signal {} ({})", end->code - 128, ::strsignal(end->code - 128))
-                           : fmt::format("the process exited with status {} before it had finished", end->code);
+    text = end->code > 128
+               ? fmt::format("the process was ended by signal {} ({})", end->code - 128,
+                             ::strsignal(end->code - 128))
+               : fmt::format("the process exited with status {} before it had finished", end->code);
   } else {
-    text = fmt::format("the process was ended by signal {} ({})", end->code, ::strsignal(end->code));
+    text =
+        fmt::format("the process was ended by signal {} ({})", end->code, ::strsignal(end->code));
   }
   const std::string printed = process_->output();
-  if (!printed.empty()) text += "\n" + printed.substr(printed.size() > 4096 ? printed.size() - 4096 : 0);
+  if (!printed.empty())
+    text += "\n" + printed.substr(printed.size() > 4096 ? printed.size() - 4096 : 0);
   return {kind, text};
 }
 
@@ -98,19 +105,28 @@ std::expected<nlohmann::json, Fault> Worker::receive(milliseconds limit) {
   pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {process_->pidfd(), POLLIN, 0}};
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return std::unexpected(Fault{FaultKind::timeout, fmt::format("no answer within {:.1f} s", static_cast<double>(limit.count()) / 1000)});
-    const int ready = ::poll(entries, entries[1].fd >= 0 ? 2 : 1, static_cast<int>(std::min<std::int64_t>(left, 1 << 30)));
-    if (ready < 0 && errno != EINTR) return std::unexpected(Fault{FaultKind::infrastructure, "poll failed"});
+    if (left <= 0)
+      return std::unexpected(Fault{
+          FaultKind::timeout,
+          fmt::format("no answer within {:.1f} s", static_cast<double>(limit.count()) / 1000)});
+    const int ready = ::poll(entries, entries[1].fd >= 0 ? 2 : 1,
+                             static_cast<int>(std::min<std::int64_t>(left, 1 << 30)));
+    if (ready < 0 && errno != EINTR)
+      return std::unexpected(Fault{FaultKind::infrastructure, "poll failed"});
     if (ready > 0 && (entries[0].revents != 0)) break;
     if (ready > 0 && (entries[1].revents & POLLIN)) return std::unexpected(describe_end());
   }
-  const auto left = std::max<milliseconds>(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - Clock::now()));
+  const auto left = std::max<milliseconds>(
+      milliseconds(1), std::chrono::ceil<milliseconds>(deadline - Clock::now()));
   auto frame = receive_frame(socket_.get(), kMaxFrameFromWorker, left);
   if (frame) return std::move(frame->body);
   switch (frame.error()) {
     case ChannelError::closed: return std::unexpected(describe_end());
-    case ChannelError::timeout: return std::unexpected(Fault{FaultKind::protocol, "the worker's answer stopped half-way"});
-    case ChannelError::malformed: return std::unexpected(Fault{FaultKind::protocol, "the worker sent something that is not of the protocol"});
+    case ChannelError::timeout:
+      return std::unexpected(Fault{FaultKind::protocol, "the worker's answer stopped half-way"});
+    case ChannelError::malformed:
+      return std::unexpected(
+          Fault{FaultKind::protocol, "the worker sent something that is not of the protocol"});
     case ChannelError::system: break;
   }
   return std::unexpected(Fault{FaultKind::infrastructure, "reading from the worker failed"});
@@ -119,15 +135,19 @@ std::expected<nlohmann::json, Fault> Worker::receive(milliseconds limit) {
 std::expected<nlohmann::json, Fault> Worker::await_hello(milliseconds limit) {
   auto body = receive(limit);
   if (!body) return body;
-  if (!body->contains("hello")) return std::unexpected(says_ok(*body) ? Fault{FaultKind::protocol, "no hello"} : fault_of_reply(*body));
+  if (!body->contains("hello"))
+    return std::unexpected(says_ok(*body) ? Fault{FaultKind::protocol, "no hello"}
+                                          : fault_of_reply(*body));
   return body;
 }
 
-std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body, std::span<const int> fds, milliseconds limit) {
+std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body,
+                                                     std::span<const int> fds, milliseconds limit) {
   auto with_fds = body;
   if (!fds.empty()) with_fds["fds"] = fds.size();
   if (auto sent = send_frame(socket_.get(), with_fds, fds, limit); !sent) {
-    if (sent.error() == ChannelError::timeout) return std::unexpected(Fault{FaultKind::timeout, "the worker does not read its requests"});
+    if (sent.error() == ChannelError::timeout)
+      return std::unexpected(Fault{FaultKind::timeout, "the worker does not read its requests"});
     return std::unexpected(describe_end());
   }
   auto reply = receive(limit);
@@ -135,7 +155,8 @@ std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body,
   return reply;
 }
 
-std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, std::size_t bytes, milliseconds limit) {
+std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, std::size_t bytes,
+                                          milliseconds limit) {
   auto arena = Arena::create(bytes);
   if (!arena) return std::unexpected(Fault{FaultKind::infrastructure, arena.error()});
   arena_ = std::move(*arena);
@@ -146,7 +167,8 @@ std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, std
   return {};
 }
 
-std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_lock, nlohmann::json fields) {
+std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_lock,
+                                               nlohmann::json fields) {
   fields["op"] = "turns";
   FileDescriptor filter;
   int fd = -1;
@@ -156,7 +178,8 @@ std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_loc
     filter = std::move(*file);
     fd = filter.get();
   }
-  auto reply = request(fields, with_lock ? std::span<const int>(&fd, 1) : std::span<const int>(), limit);
+  auto reply =
+      request(fields, with_lock ? std::span<const int>(&fd, 1) : std::span<const int>(), limit);
   if (!reply) return std::unexpected(reply.error());
   in_turns_ = true;
   if (!process_->freeze()) return std::unexpected(describe_end());
@@ -175,13 +198,17 @@ std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, boo
   for (;;) {
     const auto done = bell.done.load(std::memory_order_acquire);
     if (done == sequence) break;
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
       process_->freeze();
-      return std::unexpected(Fault{FaultKind::timeout, fmt::format("a call did not finish within {:.1f} s", static_cast<double>(limit.count()) / 1000)});
+      return std::unexpected(
+          Fault{FaultKind::timeout, fmt::format("a call did not finish within {:.1f} s",
+                                                static_cast<double>(limit.count()) / 1000)});
     }
     futex_wait(&bell.done, done, std::min<std::int64_t>(left, kWatchIntervalNs));
-    if (bell.done.load(std::memory_order_acquire) == done && process_->wait(milliseconds(0))) return std::unexpected(describe_end());
+    if (bell.done.load(std::memory_order_acquire) == done && process_->wait(milliseconds(0)))
+      return std::unexpected(describe_end());
   }
   const auto seen = Clock::now();
   if (freeze_after && !process_->freeze()) return std::unexpected(describe_end());
@@ -192,7 +219,8 @@ std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, boo
     auto error = receive(milliseconds(5000));
     return std::unexpected(error ? fault_of_reply(*error) : error.error());
   }
-  return Turn{std::chrono::duration<double, std::micro>(seen - start).count(), std::chrono::duration<double, std::micro>(stop - start).count()};
+  return Turn{std::chrono::duration<double, std::micro>(seen - start).count(),
+              std::chrono::duration<double, std::micro>(stop - start).count()};
 }
 
 std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds limit) {
@@ -201,7 +229,8 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed, milliseconds limit) {
+std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed,
+                                       milliseconds limit) {
   auto& bell = doorbell();
   bell.num_calls = static_cast<std::uint32_t>(calls.size());
   bell.reseed = reseed ? 1 : 0;

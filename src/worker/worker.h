@@ -14,12 +14,11 @@
 #include <chrono>
 #include <expected>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sandbox/sandbox.h"
 #include "worker/arena.h"
@@ -50,17 +49,26 @@ class Worker {
   Worker& operator=(Worker&&) noexcept = default;
 
   std::expected<nlohmann::json, Fault> await_hello(milliseconds limit);
-  /// Sends one request and waits for its reply. An `ok: false` reply is a Fault of the kind it names.
-  std::expected<nlohmann::json, Fault> request(const nlohmann::json& body, std::span<const int> fds, milliseconds limit);
-  /// Makes the arena that `layout_json` describes, and attaches it. The worker keeps it until it ends.
-  std::expected<void, Fault> attach(const nlohmann::json& layout_json, std::size_t bytes, milliseconds limit);
+  /// Sends one request and waits for its reply. An `ok: false` reply is a Fault of the kind it
+  /// names.
+  std::expected<nlohmann::json, Fault> request(const nlohmann::json& body, std::span<const int> fds,
+                                               milliseconds limit);
+  /// Makes the arena that `layout_json` describes, and attaches it. The worker keeps it until it
+  /// ends.
+  std::expected<void, Fault> attach(const nlohmann::json& layout_json, std::size_t bytes,
+                                    milliseconds limit);
   Arena& arena() { return arena_; }
 
   /// Enters turn mode and freezes. `fields` are added to the request.
-  std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock, nlohmann::json fields = nlohmann::json::object());
-  std::expected<void, Fault> prepare(milliseconds limit) { return quiet_command(Command::prepare, limit); }
+  std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock,
+                                         nlohmann::json fields = nlohmann::json::object());
+  std::expected<void, Fault> prepare(milliseconds limit) {
+    return quiet_command(Command::prepare, limit);
+  }
   /// No new processes from here on.
-  std::expected<void, Fault> lock(milliseconds limit) { return quiet_command(Command::lock, limit); }
+  std::expected<void, Fault> lock(milliseconds limit) {
+    return quiet_command(Command::lock, limit);
+  }
   /// The timed turn: `calls` (1 … kMaxCalls) in order.
   std::expected<Turn, Fault> run(std::span<const Call> calls, bool reseed, milliseconds limit);
   /// Thaws and returns to serving requests.

@@ -1,1 +1,3 @@
-int run(int x) { return x; }
+int run(int x) {
+  return x;
+}

@@ -41,6 +41,9 @@ class CacheFlusher {
   CacheFlusher& operator=(const CacheFlusher&) = delete;
   void flush();
   std::size_t bytes() const { return bytes_; }
+  /// The buffer itself: memory that is resident and far larger than the caches. Its contents mean
+  /// nothing.
+  std::span<std::byte> buffer() { return {buffer_, bytes_}; }
 
  private:
   std::byte* buffer_;

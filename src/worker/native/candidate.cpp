@@ -23,7 +23,8 @@ DLDataType dl_type(DType dtype) {
     case DType::int16:
     case DType::int8: return {kDLInt, bits, 1};
     case DType::uint8: return {kDLUInt, bits, 1};
-    // DLPack 0.6 (Debian 12) has no bool code; PyTorch of that time exported bools as unsigned bytes.
+    // DLPack 0.6 (Debian 12) has no bool code; PyTorch of that time exported bools as unsigned
+    // bytes.
     case DType::boolean: return {kDLUInt, bits, 1};
   }
   std::unreachable();
@@ -34,25 +35,34 @@ template <class Body>
 std::expected<void, Fault> guarded(const char* what, Body&& body) {
   try {
     const int code = body();
-    if (code != 0) return std::unexpected(Fault{FaultKind::runtime, std::string(what) + " returned " + std::to_string(code)});
+    if (code != 0)
+      return std::unexpected(
+          Fault{FaultKind::runtime, std::string(what) + " returned " + std::to_string(code)});
     return {};
   } catch (const std::bad_alloc&) {
-    return std::unexpected(Fault{FaultKind::out_of_memory, std::string(what) + " ran out of memory (std::bad_alloc)"});
+    return std::unexpected(
+        Fault{FaultKind::out_of_memory, std::string(what) + " ran out of memory (std::bad_alloc)"});
   } catch (const std::exception& error) {
-    return std::unexpected(Fault{FaultKind::runtime, std::string(what) + " threw: " + error.what()});
+    return std::unexpected(
+        Fault{FaultKind::runtime, std::string(what) + " threw: " + error.what()});
   } catch (...) {
-    return std::unexpected(Fault{FaultKind::runtime, std::string(what) + " threw something that is no std::exception"});
+    return std::unexpected(Fault{FaultKind::runtime,
+                                 std::string(what) + " threw something that is no std::exception"});
   }
 }
 
-int do_nothing(const kb_call*) { return 0; }
+int do_nothing(const kb_call*) {
+  return 0;
+}
 
 }  // namespace
 
-std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, std::byte* arena, std::size_t arena_size) {
+std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, std::byte* arena,
+                                                 std::size_t arena_size) {
   const auto dtype = dtype_from_name(entry.value("dtype", std::string()));
   const auto offset = entry.value("offset", std::size_t{0});
-  if (!dtype || !entry.contains("shape")) return std::unexpected(std::string("a tensor of the layout has no dtype or shape"));
+  if (!dtype || !entry.contains("shape"))
+    return std::unexpected(std::string("a tensor of the layout has no dtype or shape"));
   Shape shape{entry["shape"].get<std::vector<int64_t>>(), {}};
   shape.strides.resize(shape.extents.size());
   int64_t stride = 1;
@@ -61,7 +71,8 @@ std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, st
     stride *= shape.extents[d];
   }
   const std::size_t bytes = static_cast<std::size_t>(stride) * size_of(*dtype);
-  if (offset > arena_size || bytes > arena_size - offset) return std::unexpected(std::string("a tensor of the layout lies outside the arena"));
+  if (offset > arena_size || bytes > arena_size - offset)
+    return std::unexpected(std::string("a tensor of the layout lies outside the arena"));
   shapes_.push_back(std::move(shape));
   DLTensor tensor{};
   tensor.data = arena + offset;
@@ -74,28 +85,36 @@ std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, st
   return {};
 }
 
-std::vector<DLTensor> TensorList::finish() { return std::move(tensors_); }
+std::vector<DLTensor> TensorList::finish() {
+  return std::move(tensors_);
+}
 
-std::expected<CallTable, std::string> CallTable::parse(const nlohmann::json& layout, std::byte* arena, std::size_t arena_size) {
+std::expected<CallTable, std::string> CallTable::parse(const nlohmann::json& layout,
+                                                       std::byte* arena, std::size_t arena_size) {
   CallTable table;
   for (const auto& param : layout.at("params")) {
-    if (auto added = table.param_list_.add(param, arena, arena_size); !added) return std::unexpected(added.error());
+    if (auto added = table.param_list_.add(param, arena, arena_size); !added)
+      return std::unexpected(added.error());
     table.names_.push_back(param.at("name").get<std::string>());
     table.name_pointers_.push_back(table.names_.back().c_str());
   }
   table.params_ = table.param_list_.finish();
   const auto& inputs = layout.at("inputs");
   const auto& outputs = layout.at("regions").at("outputs");
-  if (inputs.size() != outputs.size()) return std::unexpected(std::string("the layout's slots do not agree"));
+  if (inputs.size() != outputs.size())
+    return std::unexpected(std::string("the layout's slots do not agree"));
   for (std::size_t s = 0; s < inputs.size(); ++s) {
     auto& slot = table.slots_.emplace_back();
     int32_t position = 0;
     for (const auto& input : inputs[s]) {
       if (const auto value = input.find("value"); value != input.end()) {
         kb_scalar scalar{KB_SCALAR_NONE, position, 0, 0};
-        if (value->is_boolean()) scalar = {KB_SCALAR_BOOL, position, value->get<bool>() ? 1 : 0, 0};
-        else if (value->is_number_integer()) scalar = {KB_SCALAR_INT, position, value->get<int64_t>(), value->get<double>()};
-        else if (value->is_number_float()) scalar = {KB_SCALAR_FLOAT, position, 0, value->get<double>()};
+        if (value->is_boolean())
+          scalar = {KB_SCALAR_BOOL, position, value->get<bool>() ? 1 : 0, 0};
+        else if (value->is_number_integer())
+          scalar = {KB_SCALAR_INT, position, value->get<int64_t>(), value->get<double>()};
+        else if (value->is_number_float())
+          scalar = {KB_SCALAR_FLOAT, position, 0, value->get<double>()};
         slot.scalars.push_back(scalar);
       } else if (auto added = slot.input_list.add(input, arena, arena_size); !added) {
         return std::unexpected(added.error());
@@ -103,7 +122,8 @@ std::expected<CallTable, std::string> CallTable::parse(const nlohmann::json& lay
       ++position;
     }
     for (const auto& output : outputs[s])
-      if (auto added = slot.output_list.add(output, arena, arena_size); !added) return std::unexpected(added.error());
+      if (auto added = slot.output_list.add(output, arena, arena_size); !added)
+        return std::unexpected(added.error());
     slot.inputs = slot.input_list.finish();
     slot.outputs = slot.output_list.finish();
   }
@@ -127,7 +147,8 @@ kb_call CallTable::call(std::size_t index, void* state) const {
   call.num_outputs = static_cast<int32_t>(slot.outputs.size());
   call.num_scalars = static_cast<int32_t>(slot.scalars.size());
   call.inputs = slot.inputs.data();
-  call.outputs = const_cast<DLTensor*>(slot.outputs.data());  // NOLINT: the interface lets a kernel write through them
+  call.outputs = const_cast<DLTensor*>(
+      slot.outputs.data());  // NOLINT: the interface lets a kernel write through them
   call.scalars = slot.scalars.data();
   call.state = state;
   return call;
@@ -136,15 +157,20 @@ kb_call CallTable::call(std::size_t index, void* state) const {
 std::expected<Candidate, Fault> Candidate::load(int library_fd, const CallTable& table) {
   const std::string path = "/proc/self/fd/" + std::to_string(library_fd);
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return std::unexpected(Fault{FaultKind::load, std::string("the kernel's library cannot be loaded: ") + ::dlerror()});
+  if (!library)
+    return std::unexpected(Fault{
+        FaultKind::load, std::string("the kernel's library cannot be loaded: ") + ::dlerror()});
   Candidate candidate;
   candidate.run_ = reinterpret_cast<kb_run_fn>(::dlsym(library, "kb_run"));
   if (!candidate.run_)
-    return std::unexpected(Fault{FaultKind::load, "the kernel exports no `kb_run`: declare it extern \"C\" int kb_run(const kb_call*)"});
+    return std::unexpected(Fault{
+        FaultKind::load,
+        "the kernel exports no `kb_run`: declare it extern \"C\" int kb_run(const kb_call*)"});
   if (const auto create = reinterpret_cast<kb_create_fn>(::dlsym(library, "kb_create"))) {
     const kb_call call = table.create_call();
     void* state = nullptr;
-    if (auto made = guarded("kb_create", [&] { return create(&call, &state); }); !made) return std::unexpected(made.error());
+    if (auto made = guarded("kb_create", [&] { return create(&call, &state); }); !made)
+      return std::unexpected(made.error());
     candidate.state_ = state;
     candidate.destroy_ = reinterpret_cast<kb_destroy_fn>(::dlsym(library, "kb_destroy"));
   }

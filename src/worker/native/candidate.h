@@ -1,15 +1,15 @@
 // A native candidate inside its worker: the loaded library, and one ready-made kb_call a slot.
 #pragma once
 
+#include <kernelbench/kernel.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <kernelbench/kernel.h>
-#include <nlohmann/json.hpp>
 
 #include "worker/fault.h"
 
@@ -19,11 +19,14 @@ namespace kb::worker::native {
 class TensorList {
  public:
   /// Error: the entry is not of the protocol, or does not lie within `arena_size` bytes.
-  std::expected<void, std::string> add(const nlohmann::json& entry, std::byte* arena, std::size_t arena_size);
+  std::expected<void, std::string> add(const nlohmann::json& entry, std::byte* arena,
+                                       std::size_t arena_size);
   std::vector<DLTensor> finish();  ///< call once, when all have been added
 
  private:
-  struct Shape { std::vector<int64_t> extents, strides; };
+  struct Shape {
+    std::vector<int64_t> extents, strides;
+  };
   std::deque<Shape> shapes_;  // a deque: DLTensor points into it
   std::vector<DLTensor> tensors_;
 };
@@ -31,7 +34,8 @@ class TensorList {
 /// The calls of an attached arena, by slot.
 class CallTable {
  public:
-  static std::expected<CallTable, std::string> parse(const nlohmann::json& layout, std::byte* arena, std::size_t arena_size);
+  static std::expected<CallTable, std::string> parse(const nlohmann::json& layout, std::byte* arena,
+                                                     std::size_t arena_size);
   std::size_t slots() const { return slots_.size(); }
   kb_call call(std::size_t slot, void* state) const;
   kb_call create_call() const;  ///< parameters only
@@ -56,12 +60,14 @@ class Candidate {
   Candidate& operator=(Candidate&& other) noexcept;
   ~Candidate();  ///< calls kb_destroy
 
-  /// dlopen of an inherited descriptor, then kb_create if there is one. Fault: load, runtime or out_of_memory.
+  /// dlopen of an inherited descriptor, then kb_create if there is one. Fault: load, runtime or
+  /// out_of_memory.
   static std::expected<Candidate, Fault> load(int library_fd, const CallTable& table);
   /// The null stub that calibrates the clock: does nothing, successfully.
   static Candidate stub();
 
-  /// Null on success; otherwise what went wrong. C++ exceptions that escape the candidate are caught.
+  /// Null on success; otherwise what went wrong. C++ exceptions that escape the candidate are
+  /// caught.
   std::expected<void, Fault> run(const CallTable& table, std::size_t slot) const;
   bool has_create() const { return destroy_ || state_; }
 
