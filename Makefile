@@ -17,7 +17,7 @@ test: build  ## run every test
 	@scripts/test
 
 format:  ## format the C++ sources in place
-	clang-format -i $(sources)
+	@clang-format -i $(sources)
 
 lint: build  ## check the C++ sources with clang-format and clang-tidy
 	@scripts/lint
