@@ -88,7 +88,4 @@ class Builder {
 /// `$XDG_CACHE_HOME/kernelbench` or `~/.cache/kernelbench`.
 std::filesystem::path default_cache_directory();
 
-/// Hex SHA-256 of `data`.
-std::string sha256_hex(std::string_view data);
-
 }  // namespace kb::build

@@ -16,7 +16,7 @@
 
 #include "build/lock.h"
 #include "build/manifest.h"
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 

@@ -16,6 +16,7 @@
 #include "build/build.h"
 #include "build/lock.h"
 #include "build/temporary_folder.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 namespace {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 

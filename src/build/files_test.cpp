@@ -9,6 +9,7 @@
 
 #include "build/build.h"
 #include "build/temporary_folder.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 namespace {

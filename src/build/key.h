@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "build/build.h"
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 

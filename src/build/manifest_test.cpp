@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "build/build.h"
+#include "digest/sha256.h"
 
 namespace kb::build {
 namespace {

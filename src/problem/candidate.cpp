@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "problem/sha256.h"
+#include "digest/sha256.h"
 #include "problem/text_file.h"
 
 namespace kb::problem {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "digest/sha256.h"
 #include "problem/python_tokens.h"
-#include "problem/sha256.h"
 #include "problem/text_file.h"
 
 namespace kb::problem {

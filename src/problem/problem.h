@@ -7,6 +7,7 @@
 #include <expected>
 #include <string>
 
+#include "digest/sha256.h"
 #include "problem/candidate.h"
 #include "problem/catalog.h"
 #include "problem/code_hash.h"
@@ -15,7 +16,6 @@
 #include "problem/problem_file.h"
 #include "problem/ranges.h"
 #include "problem/sample.h"
-#include "problem/sha256.h"
 
 namespace kb::problem {
 

@@ -1,11 +1,11 @@
-// SHA-256 by OpenSSL, in pieces; sha256_hex() in build.h digests one string.
+// SHA-256 by OpenSSL: the one digest that names sources, builds and results.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
-namespace kb::build {
+namespace kb {
 
 class Sha256 {
  public:
@@ -23,7 +23,10 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
+/// The digest of one string, as 64 lower-case hex digits.
+std::string sha256_hex(std::string_view bytes);
+
 /// True for 64 lower-case hex digits.
 bool is_sha256_hex(std::string_view text);
 
-}  // namespace kb::build
+}  // namespace kb

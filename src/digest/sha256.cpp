@@ -1,4 +1,4 @@
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 #include <openssl/evp.h>
 
@@ -7,9 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "build/build.h"
-
-namespace kb::build {
+namespace kb {
 
 struct Sha256::Context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
@@ -58,10 +56,10 @@ bool is_sha256_hex(std::string_view text) {
          });
 }
 
-std::string sha256_hex(std::string_view data) {
+std::string sha256_hex(std::string_view bytes) {
   Sha256 digest;
-  digest.update(data);
+  digest.update(bytes);
   return digest.hex();
 }
 
-}  // namespace kb::build
+}  // namespace kb

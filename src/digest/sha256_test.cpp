@@ -1,10 +1,8 @@
-#include "build/sha256.h"
+#include "digest/sha256.h"
 
 #include <gtest/gtest.h>
 
-#include "build/build.h"
-
-namespace kb::build {
+namespace kb {
 namespace {
 
 TEST(Sha256, KnownDigests) {
@@ -29,4 +27,4 @@ TEST(Sha256, RecognisesDigests) {
 }
 
 }  // namespace
-}  // namespace kb::build
+}  // namespace kb
