@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "run_command.h"
 
 namespace {
@@ -117,6 +119,15 @@ TEST(Eval, TakesConstantsFromTheCommandLine) {
   const auto json =
       eval_json("level1/19", kRelu, {"--set", "batch_size=3", "--set", "dim=17", "--no-timing"});
   EXPECT_EQ(verdict_of(json), "correct");
+}
+
+// The default size is made for a GPU: a newcomer's first mistake must not cost minutes.
+TEST(Eval, SaysAtOnceThatAProblemDoesNotFit) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto outcome = kernelbench({"eval", "level1/19", kRelu});
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("--size small"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Eval, CompileErrorShowsTheCompilersWords) {

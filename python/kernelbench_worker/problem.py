@@ -116,6 +116,15 @@ class Problem:
                 return [self._place(value) for value in values]
         raise self._error(f"get_inputs() returned a {type(values).__name__}, not a list or tuple")
 
+    def input_bytes(self):
+        """How many bytes get_inputs() would make, without making them; 0 where that cannot be told."""
+        try:
+            with torch.device("meta"), torch.no_grad():
+                values = self._function("get_inputs", "a function get_inputs()")()
+            return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
+        except Exception:  # it reads values, or asks for a device: then it is found out the long way
+            return 0
+
     def call(self, model, inputs):
         """Calls the model, under no_grad."""
         with blame_problem(self.path, "Model.forward"), torch.no_grad():

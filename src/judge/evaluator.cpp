@@ -607,25 +607,26 @@ std::expected<Result, Refusal> Evaluator::evaluate(
   Result result;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto reference_start = Clock::now();
-    const bool had_reference = impl_->reference != nullptr;
     if (progress) progress("reference");
     auto ready = impl_->ready_reference(problem);
     const double reference_ms = ms_since(reference_start);
     if (!ready) {
       impl_->reference.reset();
-      if (ready.error().kind == FaultKind::problem)
-        return std::unexpected(Refusal{fmt::format("{}: {}", problem.label, ready.error().text)});
-      result = unjudged(problem, candidate, Verdict::infrastructure_error,
-                        "the reference worker failed: " + ready.error().text);
-      if (attempt == 0) continue;
-      if (!had_reference && ready.error().kind == FaultKind::out_of_memory)
+      const auto& [kind, text] = ready.error();
+      // What the problem does by itself it will do again.
+      if (kind == FaultKind::problem)
+        return std::unexpected(Refusal{fmt::format("{}: {}", problem.label, text)});
+      if (kind == FaultKind::runtime || kind == FaultKind::unsupported)
         return std::unexpected(
-            Refusal{fmt::format("{}: the reference itself runs out of memory at this size; try "
-                                "--size small or --memory",
-                                problem.label)});
-      if (ready.error().kind == FaultKind::runtime)
-        return std::unexpected(Refusal{
-            fmt::format("{}: the reference itself fails: {}", problem.label, ready.error().text)});
+            Refusal{fmt::format("{}: the reference itself fails: {}", problem.label, text)});
+      if (kind == FaultKind::out_of_memory)
+        return std::unexpected(Refusal{fmt::format(
+            "{}: the reference does not fit at this size; try --size small, --set, or a larger "
+            "--memory ({})",
+            problem.label, text)});
+      result = unjudged(problem, candidate, Verdict::infrastructure_error,
+                        "the reference worker failed: " + text);
+      if (attempt == 0) continue;
       break;
     }
     result = impl_->judge(problem, candidate, build, progress);

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <sstream>
+#include <string>
 
 namespace kb::judge {
 
@@ -25,6 +28,16 @@ constexpr int kSoloTurns = 12;
 constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 1 << 20;
 constexpr int kErrorTrials = 2;
+
+// What the kernel could hand out now without swapping; without limit where it does not say.
+std::size_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::size_t kib = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::istringstream(line) >> name >> kib && name == "MemAvailable:") return kib * 1024;
+  return std::numeric_limits<std::size_t>::max();
+}
 
 // Adds its life time, in milliseconds, to a total.
 class Timed {
@@ -112,6 +125,7 @@ std::expected<void, Fault> Reference::load_problem() {
                     {"precision", options_.precision},
                     {"device", options_.device},
                     {"weight_seed", kWeightSeed},
+                    {"memory_bytes", options_.memory_bytes},
                     {"threads", thread_count(options_)}});
   if (!reply) return std::unexpected(reply.error());
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
@@ -124,6 +138,15 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   if (auto serving = serve(); !serving) return serving;
   layout_ =
       worker::plan_layout(spec_, slots, {{"expected"}, {.name = "truth", .float64 = true}}, true);
+  // The candidate's arena holds inputs and, for a native one, outputs. Sharing more memory than
+  // there is would end in the kernel killing somebody, perhaps the judge.
+  const std::size_t needed =
+      layout_.size + slots * (spec_.input_bytes() + spec_.output_bytes()) + 2 * spec_.param_bytes();
+  if (const std::size_t available = available_memory_bytes(); needed > available)
+    return std::unexpected(Fault{
+        FaultKind::out_of_memory,
+        fmt::format("inputs, outputs and the float64 truth take {:.1f} GB, and {:.1f} GB are free",
+                    static_cast<double>(needed) / 1e9, static_cast<double>(available) / 1e9)});
   if (auto attached = worker_.attach(to_json(layout_, spec_), layout_.size, kReferenceLimit);
       !attached)
     return attached;

@@ -114,7 +114,7 @@ nlohmann::json or_null(const std::optional<double>& value) {
 }  // namespace
 
 bool disqualifies(const std::string& flag) {
-  return flag != "launch_bound" && flag != "library_call";
+  return flag != "launch_bound" && flag != "library_call" && flag != "noisy";
 }
 
 std::vector<Summary> summarize(const std::vector<Evaluation>& evaluations) {

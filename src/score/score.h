@@ -48,7 +48,8 @@ std::string to_text(const std::vector<Summary>& summaries,
                     const std::vector<Evaluation>& evaluations);
 
 /// Flags that keep a correct verdict out of the verified score: every one, also one that is not
-/// known here, but those that only explain a time (`launch_bound`, `library_call`).
+/// known here, but those that only explain a time (`launch_bound`, `library_call`) and
+/// `noisy`, which says of the interval what its lower end, which has to lie above p, says already.
 bool disqualifies(const std::string& flag);
 
 }  // namespace kb::score

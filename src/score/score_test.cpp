@@ -125,11 +125,12 @@ TEST(Summarize, VerifiedNeedsTheIntervalAndNoFlag) {
 
 TEST(Disqualifies, AllButExplanations) {
   for (const char* flag : {"faster_than_physics", "reduced_precision", "nondeterministic",
-                           "input_mutated", "gpu_busy_after_done", "device_time_disagrees", "noisy",
+                           "input_mutated", "gpu_busy_after_done", "device_time_disagrees",
                            "unsandboxed", "baseline_disturbed", "some_later_flag", ""}) {
     EXPECT_TRUE(disqualifies(flag)) << flag;
   }
   EXPECT_FALSE(disqualifies("launch_bound"));
+  EXPECT_FALSE(disqualifies("noisy"));
   EXPECT_FALSE(disqualifies("library_call"));
 }
 
