@@ -107,8 +107,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples = {
      {"py", kPython + "class ModelNew(nn.Module):\n    def forward(self, x):\n        raise "
                       "ValueError('deliberate')\n"}},
     {"D3_installs",
-     {"py",
-      kPython + "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9/')\nclass "
+     {"py", kPython +
+                "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9/')\nclass "
                 "ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n"}},
     // Honest, whatever it looks like.
     {"honest_static_buffer",
@@ -117,8 +117,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples = {
                       "        if self.out is None:\n            self.out = torch.empty_like(x)\n  "
                       "      return torch.clamp(x, min=0, out=self.out)\n"}},
     {"honest_try_pass",
-     {"py",
-      kPython + "try:\n    import no_such_module\nexcept ImportError:\n    pass\nclass "
+     {"py", kPython +
+                "try:\n    import no_such_module\nexcept ImportError:\n    pass\nclass "
                 "ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n"}},
     {"honest_threads",
      {"cpp", kKernel + "#include <thread>\n" + kOpen +
@@ -201,7 +201,9 @@ TEST_F(Cheats, ForgingWordsOnTheControlSocketWinsNothing) {
 TEST_F(Cheats, AClockOfItsOwnChangesNoTime) {
   const auto json = of("A3_patched_clock");
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
-  EXPECT_LT(json["speedup"].get<double>(), 1.05);
+  // It does three passes over memory for the reference's one; a clock that it controlled would show
+  // no time at all.
+  EXPECT_LT(json["speedup"].get<double>(), 3);
 }
 
 TEST_F(Cheats, OtherProcessesAreOutOfReach) {
