@@ -55,7 +55,7 @@ TEST(Eval, PrintsTheAgreedObject) {
   ASSERT_EQ(json["speedup_ci95"].size(), 2u);
   EXPECT_LE(json["speedup_ci95"][0], json["speedup"]);
   EXPECT_GE(json["speedup_ci95"][1], json["speedup"]);
-  EXPECT_EQ(json["trials"].size(), 11u) << "5 random and 6 stress trials";
+  EXPECT_EQ(json["trials"].size(), 12u) << "5 random and 7 stress trials";
   EXPECT_GT(json["speed_of_light_us"].get<double>(), 0);
 }
 

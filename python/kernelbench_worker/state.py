@@ -8,15 +8,23 @@ def state_tensors(model):
 
 
 class Buffers:
-    """Remembers all buffers of `model`, and puts them back: the same objects with the same values."""
+    """Remembers the state of `model` beside its parameters, and puts it back: the same objects with the same values.
+
+    That is all buffers, and the tensors that modules hold as plain attributes when this is made (a recurrent
+    model's hidden state, say). An attribute that appears later, such as a cache, is left alone.
+    """
 
     def __init__(self, model):
-        self._saved = [(module._buffers, name, buffer, buffer.clone() if buffer is not None else None)
-                       for module in model.modules() for name, buffer in module._buffers.items()]
+        places = [(module._buffers, name, value) for module in model.modules()
+                  for name, value in module._buffers.items()]
+        places += [(vars(module), name, value) for module in model.modules()
+                   for name, value in vars(module).items() if type(value) is torch.Tensor]
+        self._saved = [(holder, name, value, value.detach().clone() if value is not None else None)
+                       for holder, name, value in places]
 
     @torch.no_grad()
     def restore(self):
-        for buffers, name, buffer, value in self._saved:
-            buffers[name] = buffer
-            if buffer is not None:
-                buffer.copy_(value)
+        for holder, name, value, saved in self._saved:
+            holder[name] = value
+            if value is not None:
+                value.copy_(saved)

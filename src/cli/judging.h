@@ -32,7 +32,7 @@ struct JudgingFlags {
   bool no_timing = false;
   double excessive_speedup = 10;
   double memory_gb = 8;
-  double compile_timeout_s = 300, load_timeout_s = 60, first_call_timeout_s = 60,
+  double compile_timeout_s = 300, load_timeout_s = 60, first_call_timeout_s = 180,
          call_timeout_s = 10, timeout_s = 600;
 };
 

@@ -20,7 +20,8 @@ using worker::Turn;
 namespace {
 
 constexpr milliseconds kQuietLimit{30'000};
-constexpr std::uint64_t kMaxSpanBytes = std::uint64_t{4} << 30;
+constexpr milliseconds kPrepareLimit{5'000};  // restoring buffers, collecting garbage
+constexpr std::uint64_t kMaxSpanBytes = std::uint64_t{2} << 30;
 
 // Reads a dense tensor out of another process, block by block, while that process is stopped.
 class RemoteSource final : public cpu::BlockSource {
@@ -87,7 +88,8 @@ Failure Contestant::failure_of(const Fault& fault) const {
     case FaultKind::protocol:
       return {Verdict::tampering,
               "the worker's control channel was interfered with: " + fault.text};
-    case FaultKind::problem:
+    // A candidate that speaks as if the problem were at fault gains nothing by it.
+    case FaultKind::problem: return {Verdict::runtime_error, fault.text};
     case FaultKind::infrastructure: break;
   }
   return {Verdict::infrastructure_error, fault.text};
@@ -160,7 +162,9 @@ std::expected<void, Failure> Contestant::load() {
 }
 
 std::expected<void, Failure> Contestant::prepare_turn() {
-  if (auto done = worker_.prepare(kQuietLimit); !done)
+  // A native worker has nothing to prepare: not waking it leaves it no untimed moment.
+  if (native()) return {};
+  if (auto done = worker_.prepare(kPrepareLimit); !done)
     return std::unexpected(failure_of(done.error()));
   return {};
 }
@@ -199,6 +203,11 @@ std::expected<void, Failure> Contestant::lock() {
   return {};
 }
 
+void Contestant::finish() {
+  constexpr milliseconds kPatience{1'000};
+  if (worker_.leave_turns(kPatience)) (void)worker_.request({{"op", "exit"}}, {}, kPatience);
+}
+
 std::expected<Contestant::Published, Failure> Contestant::published(std::size_t k,
                                                                     std::size_t output) {
   const auto& outputs = reference_.spec().outputs;
@@ -230,18 +239,24 @@ std::expected<Contestant::Published, Failure> Contestant::published(std::size_t 
   }
   Published where{static_cast<std::uint64_t>(record[0]),
                   std::vector<std::int64_t>(record.begin() + 12, record.begin() + 12 + ndim), 0};
+  // Hostile numbers: nothing here may wrap around.
   std::uint64_t last = 0;
+  bool sane = true;
   for (std::size_t d = 0; d < where.strides.size(); ++d) {
-    if (where.strides[d] < 0 || where.strides[d] > (std::int64_t{1} << 40))
-      return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
-    if (shape[d] > 1)
-      last +=
-          static_cast<std::uint64_t>(where.strides[d]) * static_cast<std::uint64_t>(shape[d] - 1);
+    std::uint64_t reach = 0;
+    sane = sane && where.strides[d] >= 0;
+    if (sane && shape[d] > 1)
+      sane = !__builtin_mul_overflow(static_cast<std::uint64_t>(where.strides[d]),
+                                     static_cast<std::uint64_t>(shape[d] - 1), &reach) &&
+             !__builtin_add_overflow(last, reach, &last);
   }
-  where.span_bytes = spec.numel() == 0 ? 0 : (last + 1) * size_of(spec.dtype);
-  if (where.span_bytes > kMaxSpanBytes)
+  if (!sane)
+    return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
+  if (last >= kMaxSpanBytes / size_of(spec.dtype))
     return std::unexpected(Failure{
-        Verdict::runtime_error, fmt::format("output {} is a view that spans over 4 GiB", output)});
+        Verdict::runtime_error,
+        fmt::format("output {} is a view that spans over {} GiB", output, kMaxSpanBytes >> 30)});
+  where.span_bytes = spec.numel() == 0 ? 0 : (last + 1) * size_of(spec.dtype);
   return where;
 }
 
@@ -300,7 +315,7 @@ bool Contestant::params_intact() {
   return true;
 }
 
-Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& tolerance,
+Check Contestant::check(std::size_t k, const Call& call, std::span<const cpu::Tolerance> tolerances,
                         bool against_truth) {
   Check check;
   const auto& spec = reference_.spec();
@@ -320,6 +335,7 @@ Check Contestant::check(std::size_t k, const Call& call, const cpu::Tolerance& t
   double error_sum = 0, reference_sum = 0;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const TensorSpec& tensor = spec.outputs[i];
+    const cpu::Tolerance& tolerance = tolerances[i];
     std::vector<std::byte> dense;
     std::optional<RemoteSource> remote;
     std::optional<cpu::MemorySource> local;

@@ -59,14 +59,19 @@ class Contestant {
   /// No new processes from here on; what is left of those of the first call is an offence.
   std::expected<void, Failure> lock();
 
+  /// `tolerances`: one an output.
   /// Checks the k-th call of the last turn against the expected outputs (`against_truth`: against
   /// the float64 truth instead, which must be that of the call's slot). The worker is frozen.
-  Check check(std::size_t k, const worker::Call& call, const cpu::Tolerance& tolerance,
+  Check check(std::size_t k, const worker::Call& call, std::span<const cpu::Tolerance> tolerances,
               bool against_truth = false);
   /// True when calls of the last turn returned memory that overlaps: its turns must have one call.
   bool outputs_overlap(std::size_t calls);
   /// After the last turn: parameters and guard bands as they were.
   bool params_intact();
+
+  /// Lets the worker end by itself, which calls kb_destroy; whatever comes of it, the evaluation is
+  /// over.
+  void finish();
 
   worker::Worker& worker() { return worker_; }
   /// Milliseconds spent so far in the candidate's turns.

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "check/check.h"
 #include "device/cpu/stress.h"
 #include "judge/contestant.h"
+#include "worker/cpus.h"
 
 namespace kb::judge {
 
@@ -37,6 +39,12 @@ void add_flag(std::vector<std::string>& flags, std::string flag) {
   if (std::ranges::find(flags, flag) == flags.end()) flags.push_back(std::move(flag));
 }
 
+std::vector<cpu::Tolerance> as_comparison(std::span<const Tolerances> tolerances) {
+  std::vector<cpu::Tolerance> list;
+  for (const auto& one : tolerances) list.push_back({one.atol, one.rtol, one.norm_rtol});
+  return list;
+}
+
 // Adds its life time to a phase.
 class Phase {
  public:
@@ -62,7 +70,7 @@ struct Evaluator::Impl {
   worker::TorchPool pool;
   std::unique_ptr<Reference> reference;
   std::string reference_key;
-  measure::Overhead native_overhead;
+  std::vector<measure::StubTurn> native_stub;
   Clock::time_point native_overhead_at{};
   double copy_bytes_per_us = 0;
   std::size_t python_ahead = 0;
@@ -79,6 +87,7 @@ struct Evaluator::Impl {
     command.read_only.push_back({environment.native_worker.string(), "", false});
     command.environment = worker::worker_environment(thread_count(options));
     command.limits.memory_bytes = options.memory_bytes;
+    worker::restrict_cpus(command, thread_count(options));
     return command;
   }
 
@@ -105,7 +114,7 @@ class Session {
 
   std::expected<void, Failure> correctness();
   std::expected<void, Failure> stress();
-  std::expected<void, Failure> timing(const measure::Overhead& candidate_overhead);
+  std::expected<void, Failure> timing(const std::vector<measure::StubTurn>& candidate_stub);
 
  private:
   // Draws inputs, expected outputs and (if wanted) truth into slot 0, and runs one call of the
@@ -126,6 +135,8 @@ class Session {
                                               options_.limits.evaluation.count() / 1000)});
   }
   std::expected<void, Failure> candidate_call(const Call& call);
+  std::expected<bool, Failure> stressed(cpu::Stress kind, std::uint64_t seed, const Call& call,
+                                        std::vector<cpu::Tolerance>& tolerance);
   std::expected<void, Failure> draw_many(std::span<const Call> calls);
 
   Reference& reference_;
@@ -135,6 +146,7 @@ class Session {
   Result& result_;
   Clock::time_point deadline_;
   bool first_call_ = true;
+  bool may_plant_ = false;  // the planted transform was tried on this problem, and counts
 };
 
 std::expected<void, Failure> Session::candidate_call(const Call& call) {
@@ -151,15 +163,30 @@ std::expected<void, Failure> Session::draw_many(std::span<const Call> calls) {
   std::vector<std::uint64_t> seeds(calls.size());
   std::ranges::generate(seeds, secret_seed);
   if (auto drawn = our(reference_.draw(calls, seeds)); !drawn) return drawn;
+  // In about half of the timed calls a few signs are flipped, at secret places: what is right for
+  // the problem's distribution alone is not right for these, and they cost the same.
+  if (may_plant_)
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      if ((seeds[c] & 1) != 0) continue;
+      std::size_t t = 0;
+      for (const auto& input : reference_.spec().inputs)
+        if (input.tensor) {
+          cpu::apply_stress(cpu::Stress::planted, reference_.master(calls[c].slot, t),
+                            input.tensor->dtype, secret_seed(), device_.pool);
+          ++t;
+        }
+      reference_.seal_masters(std::span(&calls[c], 1));
+    }
   return our(reference_.expect(calls));
 }
 
 std::expected<void, Failure> Session::correctness() {
-  const auto& tolerances = reference_.tolerances();
-  const cpu::Tolerance tolerance{tolerances.atol, tolerances.rtol, tolerances.norm_rtol};
+  const auto tolerance = as_comparison(reference_.tolerances());
   const bool public_rule = options_.rules == Rules::kernelbench;
   double worst_norm_error = 0, worst_reference_error = 0;
   bool compared_with_truth = false;
+  const std::vector<cpu::Tolerance> anything_goes(reference_.spec().outputs.size(),
+                                                  {1e300, 1e300, 1e300});
   std::optional<Failure> failure;
   result_.public_correct = true;
   for (int t = 0; t < options_.correctness_trials; ++t) {
@@ -194,7 +221,7 @@ std::expected<void, Failure> Session::correctness() {
     if (check.failure && !failure) failure = check.failure;
     if (truth && !check.failure) {
       // The reference's own error, measured on this very trial.
-      const auto mine = contestant_.check(0, call, {1e300, 1e300, 1e300}, true);
+      const auto mine = contestant_.check(0, call, anything_goes, true);
       double sum = 0, size = 0;
       for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i) {
         const auto& tensor = reference_.spec().outputs[i];
@@ -224,52 +251,66 @@ std::expected<void, Failure> Session::correctness() {
   return {};
 }
 
-std::expected<void, Failure> Session::stress() {
+// True where the inputs of slot 0 may be transformed so: the reference answers, finitely, and as
+// float64 does. Then `tolerance` is that of the transformed inputs.
+std::expected<bool, Failure> Session::stressed(cpu::Stress kind, std::uint64_t seed,
+                                               const Call& call,
+                                               std::vector<cpu::Tolerance>& tolerance) {
   const auto& spec = reference_.spec();
-  const auto& tolerances = reference_.tolerances();
+  std::size_t t = 0;
+  for (const auto& input : spec.inputs)
+    if (input.tensor) {
+      cpu::apply_stress(kind, reference_.master(0, t), input.tensor->dtype, seed + t, device_.pool);
+      ++t;
+    }
+  reference_.seal_masters(std::span(&call, 1));
+  if (auto computed = reference_.expect(std::span(&call, 1)); !computed) {
+    // It refuses such inputs (a logarithm's domain, say): that is no fault of anybody's.
+    const auto fault = computed.error().kind;
+    if (fault == FaultKind::problem || fault == FaultKind::runtime ||
+        fault == FaultKind::unsupported)
+      return false;
+    return std::unexpected(our(std::unexpected(computed.error())).error());
+  }
+  auto known = reference_.truth(call);
+  if (!known) return std::unexpected(our(std::unexpected(known.error())).error());
+  if (!*known) return false;
+  tolerance = as_comparison(reference_.tolerances());
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    if (!is_floating(spec.outputs[i].dtype)) continue;
+    const auto own = cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()),
+                                  spec.outputs[i], cpu::MemorySource(reference_.truth_of(i).data()),
+                                  DType::float64, tolerance[i], 0, device_.pool);
+    if (own.nonfinite_mismatches > 0 || !std::isfinite(own.reference_norm) ||
+        own.relative_norm_error() > tolerance[i].norm_rtol)
+      return false;
+    // Outputs of such inputs can be large by themselves and small by cancellation, where a
+    // different order of summation is as good as the reference's: the absolute tolerance follows
+    // the output's root mean square, and the reference's own error.
+    const double rms =
+        own.elements > 0 ? own.reference_norm / std::sqrt(static_cast<double>(own.elements)) : 0;
+    tolerance[i].atol =
+        std::max({tolerance[i].atol, tolerance[i].rtol * rms, 4 * own.max_abs_error});
+  }
+  return true;
+}
+
+std::expected<void, Failure> Session::stress() {
   for (const auto kind : cpu::kAllStress) {
     if (auto on_time = in_time(); !on_time) return on_time;
     const std::uint64_t seed = secret_seed() >> 1;
     const Call call{0, secret_seed() >> 1};
     if (auto drawn = our(reference_.draw(std::span(&call, 1), std::span(&seed, 1))); !drawn)
       return drawn;
-    std::size_t t = 0;
-    for (const auto& input : spec.inputs)
-      if (input.tensor) {
-        cpu::apply_stress(kind, reference_.master(0, t), input.tensor->dtype, seed + t,
-                          device_.pool);
-        ++t;
-      }
-    reference_.seal_masters(std::span(&call, 1));
-    if (auto computed = our(reference_.expect(std::span(&call, 1))); !computed) return computed;
-    auto known = reference_.truth(call);
-    if (!known) return our(std::unexpected(known.error()));
-    // Without a truth nothing says that the reference itself is right here.
-    if (!*known) return {};
-    // Outputs of such inputs can be large by themselves and small by cancellation, where a
-    // different order of summation is as good as the reference's: the absolute tolerance follows
-    // the output's root mean square, and the reference's own error.
-    double atol = tolerances.atol, norm_rtol = tolerances.norm_rtol;
-    bool finite = true, agrees = true;
-    for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-      const auto& tensor = spec.outputs[i];
-      if (!is_floating(tensor.dtype)) continue;
-      const auto own =
-          cpu::compare(cpu::MemorySource(reference_.expected(0, i).data()), tensor,
-                       cpu::MemorySource(reference_.truth_of(i).data()), DType::float64,
-                       {tolerances.atol, tolerances.rtol, tolerances.norm_rtol}, 0, device_.pool);
-      if (own.nonfinite_mismatches > 0 || !std::isfinite(own.reference_norm)) finite = false;
-      const double rms =
-          own.elements > 0 ? own.reference_norm / std::sqrt(static_cast<double>(own.elements)) : 0;
-      if (own.relative_norm_error() > tolerances.norm_rtol) agrees = false;
-      atol = std::max({atol, tolerances.rtol * rms, 4 * own.max_abs_error});
-    }
-    if (!finite || !agrees) {
+    std::vector<cpu::Tolerance> tolerance;
+    const auto counts = stressed(kind, seed, call, tolerance);
+    if (!counts) return std::unexpected(counts.error());
+    if (!*counts) {
       result_.trials.push_back({std::string(cpu::name_of(kind)), seed, false, false, 0});
       continue;
     }
     if (auto ran = candidate_call(call); !ran) return ran;
-    auto check = contestant_.check(0, call, {atol, tolerances.rtol, norm_rtol});
+    auto check = contestant_.check(0, call, tolerance);
     result_.trials.push_back(
         {std::string(cpu::name_of(kind)), seed, true, !check.failure, check.max_abs_error});
     if (check.failure) {
@@ -277,13 +318,13 @@ std::expected<void, Failure> Session::stress() {
                                            check.failure->message);
       return std::unexpected(*check.failure);
     }
+    if (kind == cpu::Stress::planted) may_plant_ = true;
   }
   return {};
 }
 
-std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_overhead) {
-  const auto& tolerances = reference_.tolerances();
-  const cpu::Tolerance tolerance{tolerances.atol, tolerances.rtol, tolerances.norm_rtol};
+std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn>& candidate_stub) {
+  const auto tolerance = as_comparison(reference_.tolerances());
   measure::TurnPlan plan = reference_.plan();
   const auto slots = static_cast<unsigned>(plan.max_calls);
 
@@ -307,8 +348,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   }
 
   measure::SpeedupInput input;
-  input.reference_overhead = reference_.overhead();
-  input.candidate_overhead = candidate_overhead;
+  input.reference_stub = reference_.stub_turns();
+  input.candidate_stub = candidate_stub;
   input.seed = secret_seed();
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
@@ -366,14 +407,19 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   input.solo.assign(solo->begin(), solo->end());
 
   auto estimate = measure::estimate_speedup(input);
-  if (std::ranges::find(estimate.flags, "baseline_disturbed") != estimate.flags.end()) {
-    // Was it the candidate, or has the machine itself become slower? Once the candidate is dead,
-    // the reference alone tells.
-    contestant_.worker().process().kill();
-    auto again = reference_.solo_again(plan.max_calls);
-    if (!again) return our(std::unexpected(again.error()));
-    input.solo.assign(again->begin(), again->end());
-    estimate = measure::estimate_speedup(input);
+  const auto disturbed = [&] {
+    return std::ranges::find(estimate.flags, "baseline_disturbed") != estimate.flags.end();
+  };
+  // Was it the candidate, or has the machine itself become slower? Once the candidate is dead, the
+  // reference alone tells; twice, with a pause, because such phases come and go.
+  if (disturbed()) contestant_.worker().process().kill();
+  for (int again = 0; again < 2 && disturbed(); ++again) {
+    std::this_thread::sleep_for(milliseconds(300));
+    auto turns = reference_.solo_again(plan.max_calls);
+    if (!turns) return our(std::unexpected(turns.error()));
+    input.solo.assign(turns->begin(), turns->end());
+    const auto other = measure::estimate_speedup(input);
+    if (other.solo_us > estimate.solo_us) estimate = other;
   }
   result_.speedup = estimate.speedup;
   result_.speedup_ci95 = estimate.ci95;
@@ -385,8 +431,8 @@ std::expected<void, Failure> Session::timing(const measure::Overhead& candidate_
   result_.turns = input.pairs;
   for (const auto& flag : estimate.flags) add_flag(result_.flags, flag);
   if (estimate.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
-  result_.reference_overhead_us = input.reference_overhead.at(plan.max_calls);
-  result_.candidate_overhead_us = candidate_overhead.at(plan.max_calls);
+  result_.reference_overhead_us = estimate.reference_overhead_us;
+  result_.candidate_overhead_us = estimate.candidate_overhead_us;
   return {};
 }
 
@@ -449,7 +495,7 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
       if (!timed) return std::unexpected(timed.error());
       if (i >= 2) turns.push_back({count, timed->wall_us});
     }
-  native_overhead = measure::fit_overhead(turns);
+  native_stub = std::move(turns);
   native_overhead_at = Clock::now();
   return {};
 }
@@ -475,7 +521,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   Result result = unjudged(problem, candidate, Verdict::infrastructure_error, "");
   result.compiled = true;
   result.cached_build = build.cached;
-  result.tolerance = reference->tolerances();
+  result.tolerance = std::ranges::max(reference->tolerances(), {}, &Tolerances::widened);
   const auto end = [&](const Failure& failure) {
     result.verdict = failure.verdict;
     result.message = failure.message;
@@ -512,7 +558,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   }
   if (outcome && options.timing) {
     Phase phase(result, "timing", progress);
-    outcome = session.timing(native ? native_overhead : reference->overhead());
+    outcome = session.timing(native ? native_stub : std::vector<measure::StubTurn>());
   }
   if (outcome && options.timing) {
     const auto& spec = reference->spec();
@@ -527,6 +573,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
       add_flag(result.flags, "faster_than_physics");
   }
   pool.resume();
+  if (outcome) contestant->finish();
   contestant->worker().process().kill();
   // Where the time went: drawing inputs, the two models, and everything else, which is the
   // evaluator's own cost.
@@ -536,7 +583,17 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   phases["candidate_model"] = contestant->model_ms();
   phases["machinery"] =
       ms_since(start) - phases["inputs"] - phases["reference_model"] - phases["candidate_model"];
-  if (!outcome) return end(outcome.error());
+  if (options.stress && options.rules == Rules::own && !reference->has_truth())
+    add_flag(result.flags, "no_truth");
+  if (!outcome) {
+    // KernelBench's rule knows no timed checks; but what crashes, hangs or tampers later is not
+    // correct by any rule.
+    if (outcome.error().verdict == Verdict::infrastructure_error)
+      result.public_correct.reset();
+    else if (outcome.error().verdict != Verdict::wrong_value)
+      result.public_correct = false;
+    return end(outcome.error());
+  }
   result.verdict = Verdict::correct;
   return result;
 }

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 struct TimeLimits {
   milliseconds compile{300'000};
   milliseconds load{60'000};         ///< import, construction, kb_create
-  milliseconds first_call{60'000};   ///< may hold a JIT compiler
+  milliseconds first_call{180'000};  ///< may hold a JIT compiler
   milliseconds call{10'000};         ///< each later call
   milliseconds evaluation{600'000};  ///< the whole, compilation aside
 };

@@ -39,8 +39,14 @@ class Reference {
   const worker::ProblemSpec& spec() const { return spec_; }
   const problem::Problem& problem() const { return problem_; }
   const measure::TurnPlan& plan() const { return plan_; }
-  const Tolerances& tolerances() const { return tolerances_; }
-  const measure::Overhead& overhead() const { return overhead_; }
+  /// One an output.
+  std::span<const Tolerances> tolerances() const { return tolerances_; }
+  /// False: there is no float64 truth to hold answers against (the model does not run in float64,
+  /// or its answers there are of another kind: state that is carried along, random numbers that
+  /// depend on the type).
+  bool has_truth() const { return truth_possible_; }
+  /// Null-stub turns of a torch worker with this problem's inputs and outputs.
+  const std::vector<measure::StubTurn>& stub_turns() const { return stub_turns_; }
   double call_us() const { return call_us_; }
   /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be
   /// frozen, but better does not exist.
@@ -101,12 +107,13 @@ class Reference {
   std::vector<std::vector<std::byte>> params_;
   std::map<std::uint32_t, std::vector<std::vector<std::byte>>> sealed_;
   measure::TurnPlan plan_;
-  measure::Overhead overhead_;
+  std::vector<measure::StubTurn> stub_turns_;
   std::map<int, std::vector<measure::Solo>> solo_;
-  Tolerances tolerances_;
+  std::vector<Tolerances> tolerances_;
   double call_us_ = 0;
   double inputs_ms_ = 0, model_ms_ = 0;
   bool truth_possible_ = true;
+  bool implausible_truth_ = false;
   bool turns_of_stub_ = false;
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <random>
 
 namespace kb::measure {
 namespace {
@@ -17,21 +19,75 @@ double call_us(double wall_us, int calls, const Overhead& overhead) {
   return std::max((wall_us - overhead.at(calls)) / calls, kFloorUs);
 }
 
+struct Overheads {
+  Overhead reference, candidate;
+};
+
 struct Sample {
   std::vector<double> ratios, reference_us, candidate_us;
 };
 
-Sample sample_of(const SpeedupInput& input, int calls) {
+Sample sample_of(std::span<const Pair> pairs, const Overheads& overheads) {
   Sample sample;
-  for (const auto& pair : input.pairs) {
-    if (pair.calls != calls) continue;
-    const double reference = call_us(pair.reference_wall_us, calls, input.reference_overhead);
-    const double candidate = call_us(pair.candidate_wall_us, calls, input.candidate_overhead);
+  for (const auto& pair : pairs) {
+    const double reference = call_us(pair.reference_wall_us, pair.calls, overheads.reference);
+    const double candidate = call_us(pair.candidate_wall_us, pair.calls, overheads.candidate);
     sample.reference_us.push_back(reference);
     sample.candidate_us.push_back(candidate);
     sample.ratios.push_back(reference / candidate);
   }
   return sample;
+}
+
+std::vector<Pair> pairs_with(const SpeedupInput& input, int calls) {
+  std::vector<Pair> pairs;
+  std::ranges::copy_if(input.pairs, std::back_inserter(pairs),
+                       [&](const Pair& pair) { return pair.calls == calls; });
+  return pairs;
+}
+
+// No larger than the shortest wall that was seen at the number of calls it matters for.
+Overhead capped(Overhead overhead, double shortest_us, int calls) {
+  const double excess = overhead.at(calls) - shortest_us;
+  if (excess > 0) overhead.fixed_us = std::max(overhead.fixed_us - excess, 0.0);
+  return overhead;
+}
+
+Overheads overheads_of(const SpeedupInput& input, std::span<const StubTurn> reference,
+                       std::span<const StubTurn> candidate) {
+  const int calls = std::ranges::max(input.pairs, {}, &Pair::calls).calls;
+  const auto pairs = pairs_with(input, calls);
+  Overheads overheads{fit_overhead(reference), fit_overhead(candidate)};
+  overheads.reference =
+      capped(overheads.reference,
+             std::ranges::min(pairs, {}, &Pair::reference_wall_us).reference_wall_us, calls);
+  overheads.candidate =
+      capped(overheads.candidate,
+             std::ranges::min(pairs, {}, &Pair::candidate_wall_us).candidate_wall_us, calls);
+  return overheads;
+}
+
+template <class T>
+std::vector<T> redraw(const std::vector<T>& from, std::mt19937_64& random) {
+  std::vector<T> drawn;
+  if (from.empty()) return drawn;
+  std::uniform_int_distribution<std::size_t> pick(0, from.size() - 1);
+  for (std::size_t i = 0; i < from.size(); ++i) drawn.push_back(from[pick(random)]);
+  return drawn;
+}
+
+// The 95 % interval of the median ratio, over pairs and stub turns alike.
+Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto statistic = [&](std::span<const std::size_t> indices) {
+    const auto reference = redraw(input.reference_stub, random);
+    const auto candidate =
+        input.candidate_stub.empty() ? reference : redraw(input.candidate_stub, random);
+    std::vector<Pair> drawn;
+    for (const std::size_t i : indices) drawn.push_back(pairs[i]);
+    return median(sample_of(drawn, overheads_of(input, reference, candidate)).ratios);
+  };
+  return bootstrap_ci95(pairs.size(), statistic, seed + 1);
 }
 
 }  // namespace
@@ -58,20 +114,24 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (input.pairs.empty()) return result;
 
   const int max_calls = std::ranges::max(input.pairs, {}, &Pair::calls).calls;
-  Sample sample = sample_of(input, max_calls);
+  const Overheads overheads =
+      overheads_of(input, input.reference_stub,
+                   input.candidate_stub.empty() ? input.reference_stub : input.candidate_stub);
+  result.reference_overhead_us = overheads.reference.at(max_calls);
+  result.candidate_overhead_us = overheads.candidate.at(max_calls);
+  const auto pairs = pairs_with(input, max_calls);
+  const Sample at_max = sample_of(pairs, overheads);
+  Sample sample = at_max;
   result.speedup = median(sample.ratios);
-  result.ci95 = median_ci95(sample.ratios, input.seed);
+  result.ci95 = ratio_ci95(input, pairs, input.seed);
 
-  if (max_calls > 1) {
-    const Sample single = sample_of(input, 1);
-    if (!single.ratios.empty()) {
-      const Interval ci = median_ci95(single.ratios, input.seed + 1);
-      if (ci.high < result.ci95.low) {
-        sample = single;
-        result.speedup = median(single.ratios);
-        result.ci95 = ci;
-        result.flags.emplace_back("batch_dependent");
-      }
+  if (const auto singles = pairs_with(input, 1); max_calls > 1 && !singles.empty()) {
+    const Interval ci = ratio_ci95(input, singles, input.seed + 2);
+    if (ci.high < result.ci95.low) {
+      sample = sample_of(singles, overheads);
+      result.speedup = median(sample.ratios);
+      result.ci95 = ci;
+      result.flags.emplace_back("batch_dependent");
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -81,15 +141,12 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   std::vector<double> solo;
   for (const auto& turn : input.solo)
     if (turn.calls == max_calls)
-      solo.push_back(call_us(turn.wall_us, turn.calls, input.reference_overhead));
+      solo.push_back(call_us(turn.wall_us, turn.calls, overheads.reference));
   if (!solo.empty()) {
     result.solo_us = median(solo);
-    // Compared at the K of the solo turns, also where the credit is K = 1's. Quantiles and not
-    // medians: a machine's speed drifts, and then the two samples overlap; a reference that is held
-    // back is slow in every pair.
-    const Sample at_max = sample_of(input, max_calls);
+    // Compared at the K of the solo turns, also where the credit is K = 1's.
     const double paired = median(at_max.reference_us);
-    if (quantile(at_max.reference_us, 0.1) > kDisturbed * quantile(solo, 0.9)) {
+    if (paired > kDisturbed * quantile(solo, 0.75)) {
       const double scale = result.solo_us / paired;
       result.speedup *= scale;
       result.ci95.low *= scale;
@@ -100,7 +157,12 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   }
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     result.flags.emplace_back("noisy");
-  if (std::min(result.candidate_us, result.reference_us) < kResolutionUs)
+  const auto share = [&](double overhead_us, double call_time_us) {
+    return overhead_us / (overhead_us + call_time_us * max_calls);
+  };
+  if (std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
+      share(result.candidate_overhead_us, result.candidate_us) > kMaxOverheadShare ||
+      share(result.reference_overhead_us, result.reference_us) > kMaxOverheadShare)
     result.flags.emplace_back("below_resolution");
   return result;
 }

@@ -13,11 +13,13 @@
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
 // lower than the others', theirs is credited (flag `batch_dependent`).
 //
-// Slowed reference. The reference was timed alone before the candidate existed, and where it looks
-// slower beside the candidate it is timed alone again after the candidate's death. Where even its
-// fast paired turns (10th percentile) take over 2 % more than its slow turns alone (90th), the
-// ratios are scaled down to the solo time (flag `baseline_disturbed`). Medians would not do: a
-// machine whose clock rate drifts would be held against the candidate.
+// Slowed reference. The reference is timed alone before the candidate exists, and where it looks
+// slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
+// Where the median of its paired turns is over 2 % above the upper quartile of its turns alone, the
+// ratios are scaled down to the solo time (flag `baseline_disturbed`).
+//
+// c0 is an estimate too: the bootstrap draws the stub turns again in each replicate, so that its
+// uncertainty is in the interval. It is never taken larger than the shortest wall of its side.
 #pragma once
 
 #include <cstdint>
@@ -59,9 +61,10 @@ struct Solo {
 struct SpeedupInput {
   std::vector<Pair> pairs;
   std::vector<Solo> solo;  ///< turns of the reference before the candidate existed; may be empty
-  Overhead reference_overhead;
-  Overhead candidate_overhead;
-  std::uint64_t seed = 0;  ///< of the bootstrap
+  std::vector<StubTurn> reference_stub;  ///< null-stub turns of the reference's kind of worker
+  std::vector<StubTurn> candidate_stub;  ///< of the candidate's kind; empty: the same as the
+                                         ///< reference's, drawn together
+  std::uint64_t seed = 0;                ///< of the bootstrap
 };
 
 struct Speedup {
@@ -69,8 +72,10 @@ struct Speedup {
   Interval ci95;
   double reference_us = 0;  ///< median time of one call
   double candidate_us = 0;
-  double solo_us = 0;  ///< NaN without solo turns
-  int pairs = 0;       ///< that the median was taken over
+  double solo_us = 0;                ///< NaN without solo turns
+  double reference_overhead_us = 0;  ///< c0 at the largest number of calls
+  double candidate_overhead_us = 0;
+  int pairs = 0;  ///< that the median was taken over
   std::vector<std::string>
       flags;  ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution
 };
@@ -80,6 +85,7 @@ inline constexpr double kNoisyHalfWidth = 0.02;
 /// A call that takes less than this cannot be told from the doorbell's own jitter (flag
 /// `below_resolution`).
 inline constexpr double kResolutionUs = 1.0;
+inline constexpr double kMaxOverheadShare = 0.3;
 
 Speedup estimate_speedup(const SpeedupInput& input);
 

@@ -114,6 +114,7 @@ FreezerChoice freezer_choice() {
 std::vector<std::pair<int, rlim_t>> rlimits(const Limits& limits, const Cgroup* cgroup) {
   std::vector<std::pair<int, rlim_t>> result = {
       {RLIMIT_CORE, 0},
+      {RLIMIT_SIGPENDING, 64},  // also the number of POSIX timers
       {RLIMIT_FSIZE, limits.max_file_bytes},
       {RLIMIT_NOFILE, limits.max_open_files},
   };

@@ -62,6 +62,11 @@ constexpr Refusal refused[] = {
     {"bpf"},
     {"perf_event_open"},
     {"userfaultfd"},
+    // Timers go on firing, in interrupts, while their owner is frozen: tens of thousands of them
+    // slow a neighbour's turn down.
+    {"timer_create"},
+    {"timerfd_create"},
+    {"io_setup"},
     {"io_uring_setup", 425},
     {"io_uring_enter", 426},
     {"io_uring_register", 427},

@@ -1,5 +1,7 @@
 #include "worker/torch_pool.h"
 
+#include "worker/cpus.h"
+
 namespace kb::worker {
 
 std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads) {
@@ -32,6 +34,10 @@ std::expected<Worker, Fault> TorchPool::start() {
     command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options_.package_folder.string(), "", false});
   command.limits.memory_bytes = options_.memory_bytes;
+  // A JIT compiler in the first call (torch.compile) writes precompiled headers of 100 MB and more;
+  // the memory limit bounds them.
+  command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
+  restrict_cpus(command, options_.threads);
   return Worker::start(launcher_, std::move(command));
 }
 

@@ -106,6 +106,7 @@ template <class T>
 void apply(Stress kind, std::span<std::byte> data, std::uint64_t key, ThreadPool& pool) {
   using A = typename Arithmetic<T>::type;
   switch (kind) {
+    case Stress::planted: break;  // not by element: see plant()
     case Stress::scaled_up:
       return for_each_element<T>(data, pool, [](A x, std::size_t) { return x * A{16}; });
     case Stress::scaled_down:
@@ -143,6 +144,16 @@ void apply(Stress kind, std::span<std::byte> data, std::uint64_t key, ThreadPool
   throw std::invalid_argument("apply_stress: no such kind");
 }
 
+// Flips sign bits: the top bit of the last byte of an element, in each of the floating types
+// (little-endian).
+void plant(std::span<std::byte> data, std::size_t size, std::uint64_t key) {
+  const std::size_t elements = data.size() / size;
+  if (elements == 0) return;
+  const std::size_t count = std::min(elements, elements / 65536 + 3);
+  for (std::size_t i = 0; i < count; ++i)
+    data[(random_bits(key, i) % elements + 1) * size - 1] ^= std::byte{0x80};
+}
+
 }  // namespace
 
 std::string_view name_of(Stress kind) {
@@ -153,6 +164,7 @@ std::string_view name_of(Stress kind) {
     case Stress::heavy_tails: return "heavy_tails";
     case Stress::outliers: return "outliers";
     case Stress::small_integers: return "small_integers";
+    case Stress::planted: return "planted";
   }
   throw std::invalid_argument("name_of: no such kind of stress");
 }
@@ -164,6 +176,7 @@ void apply_stress(Stress kind, std::span<std::byte> data, DType dtype, std::uint
     throw std::invalid_argument("apply_stress: not a whole number of elements");
   }
   std::uint64_t key = random_bits(seed, static_cast<std::uint64_t>(kind));
+  if (kind == Stress::planted) return plant(data, size_of(dtype), key);
   switch (dtype) {
     case DType::float64: return apply<double>(kind, data, key, pool);
     case DType::float32: return apply<float>(kind, data, key, pool);

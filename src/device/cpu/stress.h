@@ -14,17 +14,19 @@
 namespace kb::cpu {
 
 enum class Stress : std::uint8_t {
-  scaled_up,      ///< x * 16
-  scaled_down,    ///< x / 64
-  sign_flipped,   ///< the sign of each element drawn at random
-  heavy_tails,    ///< each element times exp(1.5 z), z standard normal (log-normal factors)
-  outliers,       ///< about 1 element in 4096 (at least 1) times ±100, at random places
-  small_integers  ///< each element replaced by a random integer in [-4, 4], exact in every
-                  ///< precision
+  scaled_up,       ///< x * 16
+  scaled_down,     ///< x / 64
+  sign_flipped,    ///< the sign of each element drawn at random
+  heavy_tails,     ///< each element times exp(1.5 z), z standard normal (log-normal factors)
+  outliers,        ///< about 1 element in 4096 (at least 1) times ±100, at random places
+  small_integers,  ///< each element replaced by a random integer in [-4, 4], exact in every
+                   ///< precision
+  planted  ///< the sign of about 1 element in 65536 (at least 3) flipped, at random places: too few
+           ///< to be found by looking at a sample, and without any effect on time
 };
-inline constexpr std::array kAllStress = {Stress::scaled_up,    Stress::scaled_down,
-                                          Stress::sign_flipped, Stress::heavy_tails,
-                                          Stress::outliers,     Stress::small_integers};
+inline constexpr std::array kAllStress = {
+    Stress::scaled_up, Stress::scaled_down,    Stress::sign_flipped, Stress::heavy_tails,
+    Stress::outliers,  Stress::small_integers, Stress::planted};
 
 std::string_view name_of(Stress kind);
 

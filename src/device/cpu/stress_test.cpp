@@ -135,5 +135,20 @@ TEST(Stress, TransformsSixteenBitTypes) {
   EXPECT_EQ(wide[0], 1.6e301);
 }
 
+TEST(Stress, PlantedFlipsFewSignsAndNothingElse) {
+  ThreadPool pool(2);
+  std::vector<float> values(200'000, 1.5f);
+  const auto bytes = std::as_writable_bytes(std::span(values));
+  apply_stress(Stress::planted, bytes, DType::float32, 7, pool);
+  const auto flipped = std::ranges::count(values, -1.5f);
+  EXPECT_GE(flipped, 3);
+  EXPECT_LE(flipped, 6);
+  EXPECT_EQ(std::ranges::count(values, 1.5f) + flipped, 200'000);
+  std::vector<float> one = {2};
+  apply_stress(Stress::planted, std::as_writable_bytes(std::span(one)), DType::float32, 7, pool);
+  EXPECT_EQ(one[0], -2);
+  apply_stress(Stress::planted, {}, DType::float32, 7, pool);
+}
+
 }  // namespace
 }  // namespace kb::cpu

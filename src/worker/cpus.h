@@ -1,0 +1,13 @@
+// Which CPUs a worker may run on.
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+namespace kb::worker {
+
+/// Starts the command on the first `threads` of the CPUs that this process may use, so that
+/// `--threads` binds code that asks for more threads, too. (It binds honest code: a process may
+/// change its own affinity.) Nothing to do where there are no more CPUs.
+void restrict_cpus(sandbox::Command& command, unsigned threads);
+
+}  // namespace kb::worker
