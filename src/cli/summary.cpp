@@ -12,7 +12,7 @@
 namespace kb::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeaning = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeaning = {{
     {"noisy", "the interval is wider than ±2 %"},
     {"batch_dependent",
      "faster per call when several inputs are in sight; the time of single calls counts"},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeaning
      "the reference ran slower beside this candidate than alone; its time alone counts"},
     {"below_resolution", "a call takes less than the doorbell's own jitter"},
     {"reduced_precision", "its error against float64 is over ten times the reference's"},
+    {"no_truth", "no float64 answer to compare with: no stress trials, no precision audit"},
     {"input_mutated", "it writes to its inputs or parameters"},
     {"excessive_speedup", "so fast that it should be read before it is believed"},
     {"faster_than_physics", "faster than memory can deliver the inputs"},
