@@ -87,7 +87,7 @@ Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, s
     for (const std::size_t i : indices) drawn.push_back(pairs[i]);
     return median(sample_of(drawn, overheads_of(input, reference, candidate)).ratios);
   };
-  return bootstrap_ci95(pairs.size(), statistic, seed + 1);
+  return bootstrap_ci95(pairs.size(), statistic, seed + 1, 1000);
 }
 
 }  // namespace
