@@ -135,6 +135,9 @@ class Session {
                                               options_.limits.evaluation.count() / 1000)});
   }
   std::expected<void, Failure> candidate_call(const Call& call);
+  // Transforms the inputs that were drawn into the call's slot, each tensor under a seed of its
+  // own.
+  void transform(cpu::Stress kind, std::uint64_t seed, const Call& call);
   std::expected<bool, Failure> stressed(cpu::Stress kind, std::uint64_t seed, const Call& call,
                                         std::vector<cpu::Tolerance>& tolerance);
   std::expected<void, Failure> draw_many(std::span<const Call> calls);
@@ -159,6 +162,17 @@ std::expected<void, Failure> Session::candidate_call(const Call& call) {
   return {};
 }
 
+void Session::transform(cpu::Stress kind, std::uint64_t seed, const Call& call) {
+  std::size_t t = 0;
+  for (const auto& input : reference_.spec().inputs)
+    if (input.tensor) {
+      cpu::apply_stress(kind, reference_.master(call.slot, t), input.tensor->dtype, seed + t,
+                        device_.pool);
+      ++t;
+    }
+  reference_.seal_masters(std::span(&call, 1));
+}
+
 std::expected<void, Failure> Session::draw_many(std::span<const Call> calls) {
   std::vector<std::uint64_t> seeds(calls.size());
   std::ranges::generate(seeds, secret_seed);
@@ -168,14 +182,7 @@ std::expected<void, Failure> Session::draw_many(std::span<const Call> calls) {
   if (may_plant_)
     for (std::size_t c = 0; c < calls.size(); ++c) {
       if ((seeds[c] & 1) != 0) continue;
-      std::size_t t = 0;
-      for (const auto& input : reference_.spec().inputs)
-        if (input.tensor) {
-          cpu::apply_stress(cpu::Stress::planted, reference_.master(calls[c].slot, t),
-                            input.tensor->dtype, secret_seed(), device_.pool);
-          ++t;
-        }
-      reference_.seal_masters(std::span(&calls[c], 1));
+      transform(cpu::Stress::planted, secret_seed(), calls[c]);
     }
   return our(reference_.expect(calls));
 }
@@ -257,13 +264,7 @@ std::expected<bool, Failure> Session::stressed(cpu::Stress kind, std::uint64_t s
                                                const Call& call,
                                                std::vector<cpu::Tolerance>& tolerance) {
   const auto& spec = reference_.spec();
-  std::size_t t = 0;
-  for (const auto& input : spec.inputs)
-    if (input.tensor) {
-      cpu::apply_stress(kind, reference_.master(0, t), input.tensor->dtype, seed + t, device_.pool);
-      ++t;
-    }
-  reference_.seal_masters(std::span(&call, 1));
+  transform(kind, seed, call);
   if (auto computed = reference_.expect(std::span(&call, 1)); !computed) {
     // It refuses such inputs (a logarithm's domain, say): that is no fault of anybody's.
     const auto fault = computed.error().kind;

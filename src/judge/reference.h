@@ -78,8 +78,6 @@ class Reference {
   /// truth, turns).
   double inputs_ms() const { return inputs_ms_; }
   double model_ms() const { return model_ms_; }
-  bool frozen() { return worker_.process().frozen(); }
-  bool freeze() { return worker_.pause(); }
 
  private:
   Reference(worker::Worker worker, problem::Problem problem, const Options& options,
