@@ -22,9 +22,9 @@
 #include "device/cpu/compare.h"
 #include "device/cpu/half.h"
 #include "device/cpu/memory.h"
-#include "device/cpu/random.h"
 #include "device/cpu/stress.h"
 #include "device/cpu/thread_pool.h"
+#include "device/random.h"
 #include "device/tensor.h"
 
 namespace {
@@ -148,7 +148,7 @@ void compare(benchmark::State& state, DType dtype, DType reference_dtype, Candid
   Pages c(n * size), r(n * reference_size);
   ThreadPool pool;
   for (std::size_t i = 0; i < n; ++i) {
-    std::uint64_t bits = kb::cpu::random_bits(1, i);
+    std::uint64_t bits = kb::random_bits(1, i);
     double x = static_cast<double>(bits >> 40) * 0x1p-24 + 0.01;
     double noise = kb::is_floating(dtype) ? 1e-7 * static_cast<double>(bits & 0xff) / 256 : 0;
     store(r.data() + i * reference_size, reference_dtype, x);
@@ -156,10 +156,10 @@ void compare(benchmark::State& state, DType dtype, DType reference_dtype, Candid
   }
   if (kind == Candidate::unwritten) kb::cpu::poison(c.bytes(), pool);
   kb::TensorSpec spec{dtype, {static_cast<std::int64_t>(n)}};
-  kb::cpu::Tolerance tolerance{1e-2, 1e-2, 1e-2};
+  kb::Tolerance tolerance{1e-2, 1e-2, 1e-2};
   std::uint64_t order = 0;
   for (auto _ : state) {
-    kb::cpu::Comparison result =
+    kb::Comparison result =
         kb::cpu::compare(kb::cpu::MemorySource(c.data()), spec, kb::cpu::MemorySource(r.data()),
                          reference_dtype, tolerance, ++order, pool);
     if (result.within_tolerance != (kind == Candidate::good)) state.SkipWithError("wrong verdict");
@@ -167,7 +167,7 @@ void compare(benchmark::State& state, DType dtype, DType reference_dtype, Candid
   report(state, static_cast<double>(n * (size + reference_size)), 0);
 }
 
-void stress(benchmark::State& state, kb::cpu::Stress kind) {
+void stress(benchmark::State& state, kb::Stress kind) {
   std::size_t bytes = size_of_run(state);
   Pages memory(bytes);
   ThreadPool pool;
@@ -200,9 +200,9 @@ BENCHMARK(copy)->Apply(sizes);
 BENCHMARK(equal)->Apply(sizes);
 BENCHMARK(poison)->Apply(sizes);
 BENCHMARK(flush)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(stress, heavy_tails, kb::cpu::Stress::heavy_tails)->Apply(one_size);
-BENCHMARK_CAPTURE(stress, outliers, kb::cpu::Stress::outliers)->Apply(one_size);
-BENCHMARK_CAPTURE(stress, small_integers, kb::cpu::Stress::small_integers)->Apply(one_size);
+BENCHMARK_CAPTURE(stress, heavy_tails, kb::Stress::heavy_tails)->Apply(one_size);
+BENCHMARK_CAPTURE(stress, outliers, kb::Stress::outliers)->Apply(one_size);
+BENCHMARK_CAPTURE(stress, small_integers, kb::Stress::small_integers)->Apply(one_size);
 
 }  // namespace
 

@@ -63,7 +63,8 @@ void print(const std::string& name, const Tally& tally) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string ids = "level1/19,level1/40,level2/12,level2/99,level3/1", size = "small", keep;
+  std::string ids = "level1/19,level1/40,level2/12,level2/99,level3/1", size = "small",
+              device = "cpu", keep;
   int runs = 20, pairs = 0;
   double slowdown = 0;
   CLI::App app{"Races references against themselves"};
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", runs, "of each problem");
   app.add_option("--size", size);
   app.add_option("--pairs", pairs);
+  app.add_option("--device", device);
   app.add_option("--slowdown", slowdown, "planted in the candidate, as a share");
   app.add_option("--keep", keep, "write the samples and results to this folder, and keep it");
   CLI11_PARSE(app, argc, argv);
@@ -92,9 +94,9 @@ int main(int argc, char** argv) {
   }
   const auto binary =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
-  const std::string command =
-      fmt::format("'{}' run '{}' --size {} --no-stress --trials 1{} >&2", binary.string(), folder,
-                  size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
+  const std::string command = fmt::format(
+      "'{}' run '{}' --device {} --size {} --no-stress --trials 1{} >&2", binary.string(), folder,
+      device, size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
   if (std::system(command.c_str()) > 256) return 2;  // NOLINT: our own binary, no other thread
 
   auto store = kb::store::Store::open(fs::path(folder) / "kernelbench.db");

@@ -1,6 +1,6 @@
 // What the evaluator's own machinery costs: starting workers, and an empty turn.
 //
-//   build/release/bench/turn_bench [--rounds 200] [--python PATH]
+//   build/release/bench/turn_bench [--device cuda:0] [--rounds 200] [--python PATH]
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/judging.h"
-#include "device/cpu/memory.h"
+#include "judge/device.h"
 #include "measure/statistics.h"
 #include "problem/problem.h"
 #include "worker/layout.h"
@@ -45,12 +45,13 @@ auto must(Expected expected) {
   if constexpr (!std::is_void_v<typename Expected::value_type>) return std::move(*expected);
 }
 
-kb::sandbox::Command native_command(unsigned threads) {
+kb::sandbox::Command native_command(unsigned threads, const kb::Device& device) {
   kb::sandbox::Command command;
   const auto program = kb::cli::program_folder().parent_path() / "kernelbench-native-worker";
   command.argv = {program.string()};
   command.read_only.push_back({program.string(), "", false});
   command.environment = kb::worker::worker_environment(threads);
+  kb::worker::show_device(command, device.worker_needs());
   return command;
 }
 
@@ -59,8 +60,8 @@ constexpr const char* kIdentity =
     "+ 1\n\n\n"
     "def get_inputs():\n    return [torch.rand(1024)]\n\n\ndef get_init_inputs():\n    return []\n";
 
-void empty_turns(const std::string& kind, kb::worker::Worker& worker,
-                 kb::cpu::CacheFlusher& flusher, int rounds) {
+void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device& device,
+                 int rounds) {
   for (const bool flush : {false, true}) {
     std::vector<double> wall, done, stop, prepare, flushes;
     for (int i = 0; i < rounds; ++i) {
@@ -68,10 +69,15 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker,
       must(worker.prepare(10s));
       prepare.push_back(us_since(start));
       start = Clock::now();
-      if (flush) flusher.flush();
+      if (flush) device.flush_caches();
+      must(device.synchronize());
       flushes.push_back(us_since(start));
       const kb::worker::Call call{0, 0};
-      const auto turn = must(worker.run(std::span(&call, 1), false, 10s));
+      if (!device.idle()) fmt::print("the device is not idle\n");
+      const auto turn = must(worker.run(std::span(&call, 1), false, 10s, [&] {
+        device.begin_closing();
+        return device.closed();
+      }));
       wall.push_back(turn.wall_us);
       done.push_back(turn.done_us);
       stop.push_back(turn.wall_us - turn.done_us);
@@ -79,9 +85,9 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker,
     const std::string prefix = kind + (flush ? ", caches flushed: " : ", caches warm: ");
     print(prefix + "empty turn", wall);
     print(prefix + "go to done", done);
-    print(prefix + "done to stopped", stop);
+    print(prefix + (device.ends_turns() ? "done to closed" : "done to stopped"), stop);
     print(prefix + "prepare", prepare);
-    if (flush) print(fmt::format("flush of {} MiB", flusher.bytes() >> 20), flushes);
+    if (flush) print(fmt::format("flush of {} MiB", 2 * device.cache_bytes() >> 20), flushes);
   }
 }
 
@@ -89,18 +95,23 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker,
 
 int main(int argc, char** argv) {
   int rounds = 200;
-  std::string python;
+  std::string python, device_name = "cpu";
   CLI::App app{"What the evaluator's own machinery costs"};
   app.add_option("--rounds", rounds);
   app.add_option("--python", python);
+  app.add_option("--device", device_name);
   CLI11_PARSE(app, argc, argv);
 
+  auto opened = kb::judge::open_device(device_name);
+  if (!opened) return fmt::print(stderr, "{}\n", opened.error()), 2;
+  kb::Device& device = **opened;
+  const std::string kind = kb::judge::kind_of_device(device_name);
   kb::sandbox::Launcher launcher(kb::sandbox::Mode::automatic);
   fmt::print("{:<44} {:>10} {:>10} {:>10}\n", "microseconds", "p10", "p50", "p90");
   std::vector<double> starts;
   for (int i = 0; i < 20; ++i) {
     const auto start = Clock::now();
-    auto worker = must(kb::worker::Worker::start(launcher, native_command(2)));
+    auto worker = must(kb::worker::Worker::start(launcher, native_command(2, device)));
     must(worker.await_hello(10s));
     starts.push_back(us_since(start));
   }
@@ -109,7 +120,8 @@ int main(int argc, char** argv) {
   const auto root = kb::problem::installation_root();
   const auto environment = kb::worker::probe_python(kb::worker::choose_python(python, root));
   if (!environment) return fmt::print(stderr, "{}\n", environment.error()), 2;
-  kb::worker::TorchPool pool(launcher, {*environment, root / "python", 2, 8ull << 30});
+  kb::worker::TorchPool pool(launcher,
+                             {*environment, root / "python", 2, 8ull << 30, device.worker_needs()});
   std::vector<double> cold, pooled;
   for (int i = 0; i < 5; ++i) {
     auto start = Clock::now();
@@ -129,17 +141,17 @@ int main(int argc, char** argv) {
   kb::worker::ProblemSpec spec;
   spec.inputs = {{kb::TensorSpec{kb::DType::float32, {1024}}, nullptr}};
   spec.outputs = {{kb::DType::float32, {1024}}};
-  kb::cpu::ThreadPool threads;
-  kb::cpu::CacheFlusher flusher(kb::cpu::last_level_cache_bytes(), threads);
-
-  auto native = must(kb::worker::Worker::start(launcher, native_command(2)));
+  auto native = must(kb::worker::Worker::start(launcher, native_command(2, device)));
   must(native.await_hello(10s));
   auto layout = kb::worker::plan_layout(
       spec, 1, {{.name = "outputs", .float64 = false, .guard_bytes = 0}}, false);
-  must(native.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
+  const auto native_data = must(device.allocate(layout.size, true));
+  auto start = Clock::now();
+  must(native.attach(kb::worker::to_json(layout, spec, kind), *native_data, nullptr, 10s));
+  print("native worker: attach", {us_since(start)});
   must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
   must(native.enter_turns(10s, false));
-  empty_turns("native", native, flusher, rounds);
+  empty_turns("native", native, device, rounds);
 
   auto torch = must(pool.take());
   must(torch.await_hello(120s));
@@ -149,14 +161,15 @@ int main(int argc, char** argv) {
                       {"size", "public"},
                       {"set", nlohmann::json::object()},
                       {"precision", "fp32"},
-                      {"device", "cpu"},
+                      {"device", kind},
                       {"weight_seed", 42},
                       {"threads", 2}},
                      {}, 60s));
   layout = kb::worker::plan_layout(spec, 1, {}, true);
-  must(torch.attach(kb::worker::to_json(layout, spec), layout.size, 10s));
+  const auto torch_data = must(device.allocate(layout.size, true));
+  must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
   must(torch.enter_turns(10s, false, {{"model", "stub"}}));
-  empty_turns("torch", torch, flusher, rounds);
+  empty_turns("torch", torch, device, rounds);
   fmt::print("stopped by {}\n", native.process().freezer_name());
   return 0;
 }

@@ -34,16 +34,19 @@ target_include_directories(kb_base INTERFACE
 configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in"
                "${PROJECT_BINARY_DIR}/generated/version.h" @ONLY)
 
-target_compile_options(kb_base INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wformat=2 -Wundef -Wvla -Wcast-qual -Wextra-semi
-  -Wnon-virtual-dtor -Woverloaded-virtual -Wredundant-move
+# nvcc's own glue code is not up to the C++ warnings.
+target_compile_options(kb_base INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
+-Wall;-Wextra;-Wpedantic;-Wshadow;-Wformat=2;-Wundef;-Wvla;-Wcast-qual;-Wextra-semi;\
+-Wnon-virtual-dtor;-Woverloaded-virtual;-Wredundant-move>"
   # g++ gives this one for designated initializers too, where leaving out members is the point.
-  -Wno-missing-field-initializers)
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(kb_base INTERFACE -Wduplicated-cond -Wlogical-op)
+  target_compile_options(kb_base INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wduplicated-cond;-Wlogical-op>")
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # g++ 12 warns falsely about std::string's operator+ at -O2 (GCC bug 105329).
-    target_compile_options(kb_base INTERFACE -Wno-restrict)
+    target_compile_options(kb_base INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>")
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
@@ -52,17 +55,18 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
     -Wno-builtin-macro-redefined -Wno-macro-redefined -D__cpp_concepts=202002L)
 endif()
 if(KERNELBENCH_WERROR)
-  target_compile_options(kb_base INTERFACE -Werror)
+  target_compile_options(kb_base INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
 endif()
 
 if(KERNELBENCH_SANITIZE)
-  target_compile_options(kb_base INTERFACE
-    -fsanitize=${KERNELBENCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(kb_base INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
+-fsanitize=${KERNELBENCH_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   target_link_options(kb_base INTERFACE -fsanitize=${KERNELBENCH_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Instrumented code misleads g++'s flow-based warnings.
-    target_compile_options(kb_base INTERFACE
-      -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-tsan)
+    target_compile_options(kb_base INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
+-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-tsan>")
   endif()
 endif()
 

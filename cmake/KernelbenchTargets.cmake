@@ -1,6 +1,6 @@
 # What a folder of sources becomes.
 #
-#   src/x/*.cpp          library x
+#   src/x/*.cpp          library x (with CUDA: *.cu as well)
 #   src/x/*_test.cpp     GoogleTest program x_test, CTest label `unit`
 #   src/x/*_fuzz.cpp     one fuzz target each; without libFuzzer a program over random mutations
 #   src/x/*_main.cpp     nothing: kb_program names these one by one
@@ -16,11 +16,16 @@ if(KERNELBENCH_TESTS)
   enable_testing()
 endif()
 
-# kb_library(NAME FOLDER [BARE] [SOURCES file...] [DEPENDS target...])
-# SOURCES adds files from elsewhere. BARE leaves out fmt, which all others share.
+# kb_library(NAME FOLDER [BARE] [GPU] [SOURCES file...] [DEPENDS target...])
+# SOURCES adds files from elsewhere. BARE leaves out fmt, which all others share. GPU: its tests use a
+# GPU where there is one, and get that label.
 function(kb_library name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "BARE" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "BARE;GPU" "" "SOURCES;DEPENDS")
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
+  if(KERNELBENCH_CUDA)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cu")
+    list(APPEND sources ${cuda_sources})
+  endif()
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|main)\\.cpp$")
@@ -45,7 +50,11 @@ function(kb_library name folder)
   endif()
 
   if(KERNELBENCH_TESTS AND tests)
-    kb_add_gtest(${name}_test unit ${name} ${tests})
+    set(label unit)
+    if(arg_GPU)
+      set(label "unit gpu")
+    endif()
+    kb_add_gtest(${name}_test "${label}" ${name} ${tests})
   endif()
   foreach(fuzzer IN LISTS fuzzers)
     kb_add_fuzzer(${name} "${fuzzer}")
@@ -99,9 +108,12 @@ function(kb_add_gtest name label library)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${library} GTest::gmock_main GTest::gtest)
   target_compile_definitions(${name} PRIVATE KERNELBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(label STREQUAL "unit")
+  if(label MATCHES "^unit")
+    # A list would not survive the trip through gtest_discover_tests' script: CTest takes a bracket
+    # argument with an escaped semicolon as one, so the labels are joined here.
+    string(REPLACE " " "\\;" labels "${label}")
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      TEST_PREFIX "${name}/" PROPERTIES LABELS unit TIMEOUT 120)
+      TEST_PREFIX "${name}/" PROPERTIES LABELS "${labels}" TIMEOUT 120)
   else()
     list(GET ARGN 0 first)
     kb_labels(labels ${label} "${first}")

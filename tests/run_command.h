@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -51,8 +52,20 @@ inline Outcome run_program(const std::string& program, const std::vector<std::st
   return outcome;
 }
 
+/// The tested binary: the one that was built beside the test, unless the environment names another
+/// (a build that was carried to a machine with a GPU).
+inline std::string binary() {
+  const char* other = std::getenv("KERNELBENCH_BINARY");
+  return other != nullptr ? other : KERNELBENCH_BINARY;
+}
+
+inline std::string source_folder() {
+  const char* other = std::getenv("KERNELBENCH_SOURCE_DIR");
+  return other != nullptr ? other : KERNELBENCH_SOURCE_DIR;
+}
+
 inline Outcome kernelbench(const std::vector<std::string>& arguments) {
-  return run_program(KERNELBENCH_BINARY, arguments);
+  return run_program(binary(), arguments);
 }
 
 /// A folder that is removed at the end.

@@ -30,6 +30,13 @@ def item_bytes(dtype):
     return struct.calcsize(_FORMATS[dtype])
 
 
+def shared_memory(size):
+    """Returns a descriptor and the mapping of new memory."""
+    fd = os.memfd_create("kernelbench-test", os.MFD_CLOEXEC)
+    os.ftruncate(fd, size)
+    return fd, mmap.mmap(fd, size)
+
+
 def decode(dtype, data):
     """Returns the numbers in `data`."""
     values = memoryview(data).cast("B")
@@ -50,10 +57,14 @@ class WorkerFailed(Exception):
 
 
 class Output:
-    """One published tensor: `dtype`, `shape`, `strides`, and its values in row-major order."""
+    """One published tensor: `dtype`, `shape`, `strides`, and its values in row-major order.
+
+    `place` is an address in the worker, or (`relative_to` 1 or 2) an offset in the data or the heap.
+    """
 
     def __init__(self, worker, record):
-        self.address, dtype, dimensions, self.count = record[:4]
+        self.place, dtype, dimensions, self.count = record[:4]
+        self.relative_to = record[20]
         self.dtype = DTYPES[dtype]
         self.shape = list(record[4:4 + dimensions])
         self.strides = list(record[12:12 + dimensions])
@@ -64,7 +75,7 @@ class Output:
         extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         if 0 in self.shape:
             return []
-        numbers = decode(self.dtype, self._worker.read_memory(self.address, extent * size))
+        numbers = decode(self.dtype, self._worker.read_output(self.relative_to, self.place, extent * size))
         offsets = [0]
         for n, stride in zip(self.shape, self.strides):
             offsets = [o + i * stride for o in offsets for i in range(n)]
@@ -72,15 +83,18 @@ class Output:
 
 
 class TestWorker:
-    """A worker process with an arena. Use as a context manager."""
+    """A worker process on the CPU, with what it shares with its judge. Use as a context manager."""
 
     __test__ = False
+    device = "cpu"
+    publishes = True
+    regions = "expected", "truth"
 
-    def __init__(self, environment=None):
+    def __init__(self, environment=None, command=(PYTHON, "-I", os.path.join(PACKAGE, "__main__.py"))):
         ours, theirs = socket.socketpair()
         self.socket = ours
         self.process = subprocess.Popen(
-            [PYTHON, "-I", os.path.join(PACKAGE, "__main__.py"), "--fd", str(theirs.fileno())],
+            [*command, "--fd", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
             env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", **(environment or {})})
         theirs.close()
@@ -138,19 +152,19 @@ class TestWorker:
     def load_problem(self, source, **fields):
         return self.request("load_problem", **{
             "source": source, "path": "/problems/1_Test.py", "size": "public", "set": {}, "precision": "fp32",
-            "device": "cpu", "weight_seed": 42, "threads": 1, **fields})["spec"]
+            "device": self.device, "weight_seed": 42, "threads": 1, **fields})["spec"]
 
     def load_candidate(self, source, problem, extensions=(), **fields):
         """`extensions` lists (name, fd)."""
         return self.request("load_candidate", [fd for _, fd in extensions], **{
             "source": source, "path": "/candidates/candidate.py", "problem_source": problem,
             "problem_path": "/problems/1_Test.py", "size": "public", "set": {}, "precision": "fp32",
-            "device": "cpu", "weight_seed": 42, "threads": 1,
+            "device": self.device, "weight_seed": 42, "threads": 1,
             "extensions": [{"name": name, "fd": i} for i, (name, _) in enumerate(extensions)], **fields})
 
     def attach(self, spec, slots=4):
-        """Lays out an arena for `spec` and attaches it."""
-        place = 4096
+        """Lays out control and data for `spec`, and attaches them."""
+        place = 0
 
         def put(description):
             nonlocal place
@@ -158,30 +172,52 @@ class TestWorker:
             place += -(-math.prod(item["shape"]) * item_bytes(item["dtype"]) // 256) * 256
             return item
 
-        publications = place
-        place += -(-8 * RECORD_WORDS * MAX_CALLS * len(spec["outputs"]) // 4096) * 4096
-        layout = {"publications": publications, "max_calls": MAX_CALLS, "num_outputs": len(spec["outputs"]),
+        self.outputs = len(spec["outputs"])
+        control = 4096 + self.publishes * -(-8 * RECORD_WORDS * MAX_CALLS * self.outputs // 4096) * 4096
+        layout = {"device": self.device, "control_size": control, "publications": 4096 * self.publishes,
+                  "max_calls": MAX_CALLS, "num_outputs": self.outputs,
                   "params": [{"name": p["name"], **put(p)} for p in spec["params"]],
                   "inputs": [[put(i) if i["kind"] == "tensor" else {"value": i["value"]} for i in spec["inputs"]]
                              for _ in range(slots)]}
         floats = ("float64", "float32", "float16", "bfloat16")
         truths = [{**o, "dtype": "float64"} if o["dtype"] in floats else o for o in spec["outputs"]]
-        layout["regions"] = {name: [[put(o) for o in outputs] for _ in range(slots)]
-                             for name, outputs in (("expected", spec["outputs"]), ("truth", truths))}
-        layout["size"] = -(-place // 4096) * 4096
-        fd = os.memfd_create("arena", os.MFD_CLOEXEC)
-        os.ftruncate(fd, layout["size"])
-        self.memory = mmap.mmap(fd, layout["size"])
+        layout["regions"] = {name: [[put(o) for o in (truths if name == "truth" else spec["outputs"])]
+                                    for _ in range(slots)] for name in self.regions}
+        layout["size"] = max(-(-place // 4096) * 4096, 4096)
+        self.layout = layout
+        control_fd, self.memory = shared_memory(control)
         self.words = memoryview(self.memory)[:4096].cast("I")
         self.go_address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.layout, self.outputs = layout, len(spec["outputs"])
-        self.arena_fd = fd
-        self.request("attach", [fd], layout=layout)
+        fds = [control_fd, *self.allocate(layout)]
+        try:
+            self.request("attach", fds, layout=layout)
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    # What differs between devices.
+
+    def allocate(self, layout):
+        """Makes the data (and a heap, which it adds to the layout); returns the descriptors."""
+        fd, self.data = shared_memory(layout["size"])
+        layout["heap_size"] = 0
+        return [fd]
+
+    def read_data(self, offset, size):
+        return self.data[offset:offset + size]
+
+    def write_data(self, offset, contents):
+        self.data[offset:offset + len(contents)] = contents
+
+    def read_output(self, relative_to, place, size):
+        if relative_to != 0:
+            raise ValueError(f"a tensor on the CPU is published relative to {relative_to}")
+        return self.read_memory(place, size)
 
     def values(self, item):
         """Returns the numbers of one tensor of the layout."""
         size = math.prod(item["shape"]) * item_bytes(item["dtype"])
-        return decode(item["dtype"], self.memory[item["offset"]:item["offset"] + size])
+        return decode(item["dtype"], self.read_data(item["offset"], size))
 
     def region(self, name, slot):
         return [self.values(item) for item in self.layout["regions"][name][slot]]
@@ -191,13 +227,13 @@ class TestWorker:
 
     # ---- turns ----
 
-    def enter_turns(self, program=None):
+    def enter_turns(self, program=None, **fields):
         if program is None:
-            self.request("turns")
+            self.request("turns", **fields)
             return
         fd = os.memfd_create("filter", os.MFD_CLOEXEC)
         os.write(fd, program)
-        self.request("turns", [fd])
+        self.request("turns", [fd], **fields)
         os.close(fd)
 
     def ring(self, command, slots=(), seeds=None, limit_s=60):

@@ -99,6 +99,10 @@ class Control(WorkerTest):
             worker.socket.close()
             self.assertEqual(worker.process.wait(10), 0)
 
+    def test_attach_needs_two_descriptors(self):
+        self.worker.send({"op": "attach", "layout": {"device": "cpu", "heap_size": 0}})
+        self.assertEqual(self.worker.receive()["error"]["kind"], "protocol")
+
     def test_operations_in_the_wrong_order(self):
         with TestWorker() as worker:
             for op, fields in (("turns", {}), ("export_params", {}), ("inputs", {"slots": [], "seeds": []})):
@@ -113,7 +117,15 @@ class Spec(WorkerTest):
             "outputs": [{"dtype": "float32", "shape": [4, 3]}],
             "params": [{"name": "linear.weight", "dtype": "float32", "shape": [3, 8], "buffer": False},
                        {"name": "linear.bias", "dtype": "float32", "shape": [3], "buffer": False}],
-            "uses_rng": False, "repeatable": True, "mutates_inputs": False, "sizes": []})
+            "uses_rng": False, "repeatable": True, "mutates_inputs": False, "flops": 2 * 4 * 8 * 3, "sizes": []})
+
+    def test_operations_that_cannot_be_counted(self):
+        """A model that fails while its operations are counted has none, and works."""
+        spec = self.load(problem("""
+            from torch.utils._python_dispatch import _get_current_dispatch_mode
+            if _get_current_dispatch_mode() is not None: raise RuntimeError('not like that')
+            return args[0] @ args[0].t()"""))
+        self.assertEqual((spec["flops"], spec["repeatable"]), (0, True))
 
     def test_bundled_problems_load(self):
         for level in ("level1", "level2", "level3"):
@@ -236,6 +248,8 @@ class ProblemErrors(WorkerTest):
 
     def test_unsupported_device(self):
         self.fails("unsupported", self.worker.load_problem, RELU, device="cuda:0")
+        self.load(RELU)
+        self.fails("protocol", self.worker.load_problem, RELU, device="cuda")
 
     def test_output_shape_must_not_depend_on_values(self):
         self.load(problem("return args[0][args[0] > 0.5]"))
@@ -274,6 +288,12 @@ class Reference(WorkerTest):
         self.assertEqual(self.worker.turn([0]), [expected[0]])
         self.assertEqual(self.worker.turn([2, 0, 1]), [expected[2], expected[0], expected[1]])
         self.assertEqual(self.worker.turn([1] * 16), [expected[1]] * 16)
+
+    def test_strict_is_the_default_on_a_cpu(self):
+        self.load(LINEAR)
+        self.draw([0])
+        self.assertEqual(self.expect([0], [1], "strict"), self.expect([0], [1]))
+        self.fails("protocol", self.expect, [0], [1], "lenient")
 
     def test_truth(self):
         self.load(LINEAR)
@@ -379,6 +399,14 @@ class Reference(WorkerTest):
 
 
 class Turns(WorkerTest):
+    def test_stub(self):
+        self.load(problem("return args[0] * 1, args[0].sum(1).long()"))
+        self.draw([0, 1])
+        self.worker.enter_turns(model="stub")
+        for outputs in self.worker.run([0, 1, 0]):
+            self.assertEqual([(o.dtype, o.shape) for o in outputs], [("float32", [4, 8]), ("int64", [4])])
+        self.worker.leave()
+
     def test_records(self):
         self.load(problem("return args[0].t(), args[0][1:, ::2], args[0].sum()"))
         self.draw([0, 1])
@@ -397,7 +425,7 @@ class Turns(WorkerTest):
         self.load(RELU)
         self.draw([0])
         self.worker.enter_turns()
-        addresses = {call[0].address for call in self.worker.run([0] * 16)}
+        addresses = {call[0].place for call in self.worker.run([0] * 16)}
         self.assertEqual(len(addresses), 16)
         self.worker.leave()
 

@@ -1,26 +1,26 @@
-"""The memory shared with the judge, as tensors: input slots, output regions, parameters."""
-import ctypes
-import mmap
-import os
-
+"""The memory shared with the judge: the control page and publications, and the data as tensors."""
 import torch
 
+from .device import HostMemory
 from .dtypes import BY_NAME
 from .errors import WorkerError
 
 
 class Arena:
-    """Maps the memfd `fd` (which stays the caller's) and makes the tensors of `layout` over it.
+    """Maps what came with `attach`: descriptors of control, data and, where there is one, the heap.
 
-    The tensors alias the mapping, which lives as long as any of them.
+    They stay the caller's. The tensors of the layout alias the data, which stays mapped as long as
+    any of them lives.
     """
 
-    def __init__(self, fd, layout):
-        size = layout["size"]
-        if os.fstat(fd).st_size < size:
-            raise WorkerError("protocol", f"the arena has fewer than the {size} bytes of its layout")
-        self.memory = mmap.mmap(fd, size)
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+    def __init__(self, device, layout, fds):
+        if len(fds) != (3 if layout["heap_size"] else 2):
+            raise WorkerError("protocol", "attach takes the descriptors of control and data, and of the heap if any")
+        self.device = device
+        self.control = HostMemory(fds[0], layout["control_size"])
+        self.data = device.map(fds[1], layout["size"])
+        if layout["heap_size"]:
+            device.use_heap(fds[2], layout["heap_size"], layout["heap_library"])
         self.publications_offset = layout["publications"]
         self.max_calls = layout["max_calls"]
         # How many outputs the reference returns, and so how many are published of a call.
@@ -40,6 +40,5 @@ class Arena:
         for extent in shape:
             count *= extent
         if count == 0:
-            return torch.empty(shape, dtype=dtype)
-        flat = torch.frombuffer(self.memory, dtype=dtype, count=count, offset=item["offset"])
-        return flat.view(shape)
+            return torch.empty(shape, dtype=dtype, device=self.device.torch_device)
+        return self.data.tensor(dtype, shape, item["offset"], count)

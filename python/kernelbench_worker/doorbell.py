@@ -1,8 +1,8 @@
 """Turn mode: wait on the doorbell, do the one command, answer. RUN is the code that is timed.
 
-Between `go` and `done` of a RUN there is nothing but the model's calls and what publishing needs:
-everything is a local, arguments are made ahead, a record's type and shape are written only when
-they change, and the garbage collector is off (PREPARE collects, untimed).
+Between `go` and `done` of a RUN there is nothing but the model's calls, what publishing needs, and
+waiting for the device: everything is a local, arguments are made ahead, a record's type and shape are
+written only when they change, and the garbage collector is off (PREPARE collects, untimed).
 
 Memory order: the judge's stores come before its `go`, ours before `done`. On x86 stores are seen in
 program order; elsewhere it is the futex calls, full barriers in the kernel, that order them: one of
@@ -27,22 +27,24 @@ PREPARE, RUN, LEAVE, LOCK = 1, 2, 3, 4
 OK, FAILED = 0, 1
 
 RECORD_WORDS = 24
-ADDRESS, DTYPE, DIMENSIONS, COUNT, SHAPE, STRIDES = 0, 1, 2, 3, 4, 12
+PLACE, DTYPE, DIMENSIONS, COUNT, SHAPE, STRIDES, RELATIVE_TO = 0, 1, 2, 3, 4, 12, 20
 
 HANG_UP_CHECK_S = 2
 
 
-def serve_turns(channel, arena, model, buffers, device, filter_program):
+def serve_turns(channel, arena, model, buffers, filter_program, stub):
     """Serves commands until LEAVE or one that fails; then returns None or the error object.
 
-    Replies `ok` to the `turns` request first. EOFError when the judge is gone.
+    Replies `ok` to the `turns` request first. EOFError when the judge is gone. `stub`: the model
+    computes nothing, and a turn of it still uses the device once.
     """
-    words = memoryview(arena.memory)[:PAGE_BYTES].cast("I")
-    seeds = memoryview(arena.memory)[SEEDS_BYTES:SEEDS_BYTES + 8 * MAX_CALLS].cast("Q")
+    device, control = arena.device, arena.control
+    words = memoryview(control.memory)[:PAGE_BYTES].cast("I")
+    seeds = memoryview(control.memory)[SEEDS_BYTES:SEEDS_BYTES + 8 * MAX_CALLS].cast("Q")
     slots = words[SLOTS:SLOTS + MAX_CALLS]
-    wait = kernel.futex_waiter(arena.address + 4 * GO, HANG_UP_CHECK_S)
-    wake = kernel.futex_waker(arena.address + 4 * DONE)
-    seed = device.seed
+    wait = kernel.futex_waiter(control.address + 4 * GO, HANG_UP_CHECK_S)
+    wake = kernel.futex_waker(control.address + 4 * DONE)
+    seed, finish = device.seed, device.finisher(stub)
     inputs = arena.inputs
     kept = []  # published tensors, alive until the next PREPARE
     publish = _publisher(arena, kept)
@@ -70,12 +72,14 @@ def serve_turns(channel, arena, model, buffers, device, filter_program):
                         if reseed:
                             seed(seeds[call])
                         publish(call, model(*inputs[slots[call]]))
+                    finish()
                 elif command == PREPARE:
                     kept.clear()
                     buffers.restore()
                     torch.set_grad_enabled(False)  # a model may have turned them on
                     gc.disable()
                     gc.collect()
+                    device.settle()
                 elif command == LOCK:
                     _lock(filter_program)
                 elif command != LEAVE:
@@ -108,15 +112,17 @@ def _publisher(arena, kept):
     """Returns publish(call, result): writes the records of one call, and keeps its tensors."""
     outputs = arena.outputs_per_call
     start, number = arena.publications_offset, arena.max_calls * outputs
-    records = memoryview(arena.memory)[start:start + 8 * RECORD_WORDS * number].cast("q")
-    written = [None] * number  # what each record says beside the address
+    records = memoryview(arena.control.memory)[start:start + 8 * RECORD_WORDS * number].cast("q")
+    written = [None] * number  # what each record says beside the place
+    device = arena.device
+    is_home, locate = device.is_home, device.locator(arena.data)
     Tensor, strided, codes, keep = torch.Tensor, torch.strided, CODES, kept.append
 
     def publish(call, result):
         if type(result) is Tensor and outputs == 1:
             publish_one(call, result, 1)
             return
-        tensors = flatten(result)
+        tensors = flatten(result, device)
         record, count = call * outputs, len(tensors)
         for tensor in tensors[:outputs]:
             publish_one(record, tensor, count)
@@ -126,19 +132,20 @@ def _publisher(arena, kept):
             written[record] = None
 
     def publish_one(record, tensor, count):
-        if (type(tensor) is not Tensor or tensor.layout is not strided or not tensor.is_cpu
+        if (type(tensor) is not Tensor or tensor.layout is not strided or not is_home(tensor)
                 or tensor.dtype not in codes or tensor.is_neg()):
-            tensor = plain(tensor)
+            tensor = plain(tensor, device)
+        tensor, relative_to, place = locate(tensor)
         keep(tensor)
-        place = record * RECORD_WORDS
-        records[place] = tensor.data_ptr()
-        about = (tensor.dtype, tensor.shape, tensor.stride(), count)
+        start = record * RECORD_WORDS
+        records[start + PLACE] = place
+        about = (tensor.dtype, tensor.shape, tensor.stride(), count, relative_to)
         if written[record] != about:
-            describe(place, about)
+            describe(start, about)
             written[record] = about
 
-    def describe(place, about):
-        dtype, shape, strides, count = about
+    def describe(start, about):
+        dtype, shape, strides, count, relative_to = about
         dimensions = len(shape)
         if dimensions > MAX_DIMENSIONS:
             raise TypeError(f"forward returned a tensor of {dimensions} dimensions; "
@@ -146,6 +153,7 @@ def _publisher(arena, kept):
         unused = [0] * (MAX_DIMENSIONS - dimensions)
         values = [codes[dtype], dimensions, count, *shape, *unused, *strides, *unused]
         for i, value in enumerate(values):
-            records[place + DTYPE + i] = value
+            records[start + DTYPE + i] = value
+        records[start + RELATIVE_TO] = relative_to
 
     return publish

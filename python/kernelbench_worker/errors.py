@@ -12,7 +12,8 @@ SENTENCE_LIMIT = 1000
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MODULE_CALL = os.path.join("torch", "nn", "modules", "module.py")
-_OUT_OF_MEMORY = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "out of memory")
+_OUT_OF_MEMORY = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "out of memory",
+                  "status_alloc_failed")
 
 
 class WorkerError(Exception):

@@ -16,7 +16,7 @@ from .channel import Channel, ChannelError, close_all
 from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
-from .reference import Reference
+from .reference import MODES, Reference
 
 PROTOCOL = 1
 MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
@@ -94,9 +94,10 @@ class Worker:
     # ---- operations: (request, fds) → the reply's fields. What stays open is taken out of `fds`. ----
 
     def _attach(self, request, fds):
-        if len(fds) != 1:
-            raise WorkerError("protocol", "attach takes one descriptor")
-        self._arena = Arena(fds[0], request["layout"])
+        layout = request["layout"]
+        self._device = open_device(layout["device"])
+        self._arena = None  # first: a GPU may have no room for both
+        self._arena = Arena(self._device, layout, fds)
 
     def _load_problem(self, request, fds):
         self._reference = self._subject = None
@@ -113,6 +114,7 @@ class Worker:
             self._subject = Candidate(request, self._device, prebuilt, params)
         finally:
             fds.clear()  # a constructor or a first call may still load from them
+        self._device.synchronize()
         return {"matched": self._subject.matched, "unmatched": self._subject.unmatched}
 
     def _prepare_to_load(self, request):
@@ -121,29 +123,31 @@ class Worker:
 
     def _export_params(self, request, fds):
         self._need(self._reference, "a problem").export_params(self._need(self._arena, "an arena").params)
+        self._device.synchronize()
 
     def _inputs(self, request, fds):
         reference, arena = self._need(self._reference, "a problem"), self._need(self._arena, "an arena")
         reference.draw_inputs([arena.inputs[s] for s in request["slots"]], [int(s) for s in request["seeds"]])
+        self._device.synchronize()
 
     def _expect(self, request, fds):
         reference, arena = self._need(self._reference, "a problem"), self._need(self._arena, "an arena")
         mode, region = request["mode"], arena.regions.get(request["into"])
-        if mode not in ("default", "truth"):
+        if mode not in MODES:
             raise WorkerError("protocol", f'unknown mode "{mode}"')
         if region is None:
             raise WorkerError("protocol", f'the layout has no region "{request["into"]}"')
         reference.expect([arena.inputs[s] for s in request["slots"]],
                          [int(s) for s in request["call_seeds"]],
-                         [region[s] for s in request["slots"]], truth=mode == "truth")
+                         [region[s] for s in request["slots"]], mode)
+        self._device.synchronize()
 
     def _turns(self, request, fds):
         subject, arena = self._need(self._subject, "a model"), self._need(self._arena, "an arena")
         program = os.pread(fds[0], MAX_FILTER_BYTES, 0) if fds else None
-        model = subject.model
-        if request.get("model") == "stub":
-            model = self._need(self._reference, "a problem").stub()
-        error = serve_turns(self._channel, arena, model, subject.buffers, self._device, program)
+        stub = request.get("model") == "stub"
+        model = self._need(self._reference, "a problem").stub() if stub else subject.model
+        error = serve_turns(self._channel, arena, model, subject.buffers, program, stub)
         if error is not None:
             return {"ok": False, "error": error}
 

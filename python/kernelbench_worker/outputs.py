@@ -6,36 +6,37 @@ from .errors import WorkerError
 
 Tensor = torch.Tensor
 _SUPPORTED = ", ".join(NAMES.values())
+_COMPARED_AT_ONCE = 1 << 24  # elements
 
 
-def flatten(result):
+def flatten(result, device):
     """Lists the tensors of `result`, depth first: tuples, lists, dict values in insertion order.
 
-    A Python number becomes a 0-dimensional tensor; None is left out. TypeError for anything else.
+    A Python number becomes a 0-dimensional tensor on `device`; None is left out. TypeError for anything else.
     """
     tensors = []
-    _flatten(result, tensors)
+    _flatten(result, tensors, device)
     return tensors
 
 
-def _flatten(result, tensors):
+def _flatten(result, tensors, device):
     if isinstance(result, Tensor):
         tensors.append(result)
     elif isinstance(result, (tuple, list)):
         for item in result:
-            _flatten(item, tensors)
+            _flatten(item, tensors, device)
     elif isinstance(result, dict):
         for item in result.values():
-            _flatten(item, tensors)
+            _flatten(item, tensors, device)
     elif isinstance(result, (bool, int, float)):
-        tensors.append(torch.tensor(result))
+        tensors.append(torch.tensor(result, device=device.torch_device))
     elif result is not None:
         raise TypeError(f"forward returned a {type(result).__name__}, "
                         "which is neither a tensor, a number nor a tuple, list or dict of them")
 
 
-def plain(tensor):
-    """Returns `tensor` as a torch.Tensor with an address, shape and strides: dense, in host memory.
+def plain(tensor, device):
+    """Returns `tensor` as a torch.Tensor with an address, shape and strides: dense, on `device`.
 
     Costs a copy where the tensor is not that already. TypeError when it cannot be had.
     """
@@ -53,8 +54,7 @@ def plain(tensor):
     if tensor.dim() > MAX_DIMENSIONS:
         raise TypeError(f"forward returned a tensor of {tensor.dim()} dimensions; "
                         f"at most {MAX_DIMENSIONS} are supported")
-    if not tensor.is_cpu:
-        tensor = tensor.cpu()
+    tensor = device.bring_home(tensor)
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
     try:
@@ -82,4 +82,8 @@ def same_bits(left, right):
     """Tells whether two tensors agree in type, shape and every bit: NaN equals itself, 0 not -0."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
-    return torch.equal(*(t.detach().contiguous().view(-1).view(torch.uint8) for t in (left, right)))
+    left, right = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (left, right))
+    if all(t.numel() % 8 == 0 and t.storage_offset() % 8 == 0 for t in (left, right)):
+        left, right = left.view(torch.int64), right.view(torch.int64)
+    # In pieces: on a GPU a comparison makes a tensor as long as what it compares.
+    return all(torch.equal(a, b) for a, b in zip(left.split(_COMPARED_AT_ONCE), right.split(_COMPARED_AT_ONCE)))

@@ -16,7 +16,8 @@ import types
 import torch
 
 from .dtypes import PRECISIONS
-from .errors import WorkerError, blame_problem
+from .errors import WorkerError, blame_problem, is_out_of_memory
+from .state import move_attributes
 
 PUBLIC_SIZE = "public"
 
@@ -65,13 +66,14 @@ class Problem:
         self.dtype = PRECISIONS[precision]
         with blame_problem(self.path, "the file"):
             self.module = execute(request[source], "kernelbench_problem", self.path)
+        self._draw_on_device = device.torch_device.type != "cpu"
         self.sizes = self._read_sizes()
         self._apply(self._size(request["size"]), request["set"])
 
     # ---- what the file gives ----------------------------------------------------------------------
 
     def construct(self, make_model, init_inputs):
-        """Constructs `make_model` (Model or ModelNew) under the weight seed, placed and cast."""
+        """Constructs `make_model` (Model or ModelNew) on the host under the weight seed, then places and casts it."""
         self.seed_all(self.weight_seed)
         with torch.no_grad():
             if isinstance(init_inputs, dict):
@@ -80,6 +82,7 @@ class Problem:
                 model = make_model(*init_inputs)
             if isinstance(model, torch.nn.Module):
                 model.to(device=self.device.torch_device, dtype=self.dtype)
+                move_attributes(model, self.device.torch_device)
         return model
 
     def model(self):
@@ -109,12 +112,25 @@ class Problem:
     def draw_inputs(self, seed):
         """Returns `get_inputs()` under `seed`, placed and cast."""
         get_inputs = self._function("get_inputs", "a function get_inputs()")
-        self.seed_all(seed)
         with blame_problem(self.path, "get_inputs()"), torch.no_grad():
-            values = get_inputs()
+            values = self._draw(get_inputs, seed)
             if isinstance(values, (list, tuple)):
                 return [self._place(value) for value in values]
         raise self._error(f"get_inputs() returned a {type(values).__name__}, not a list or tuple")
+
+    def _draw(self, get_inputs, seed):
+        """Draws where the inputs are to be, which is a thousand times faster than on the host and a copy."""
+        if self._draw_on_device:
+            try:
+                self.seed_all(seed)
+                with self.device.torch_device:
+                    return get_inputs()
+            except Exception as exception:
+                if is_out_of_memory(exception):
+                    raise
+                self._draw_on_device = False  # it insists on the host, and does so each time
+        self.seed_all(seed)
+        return get_inputs()
 
     def input_bytes(self):
         """How many bytes get_inputs() would make, without making them; 0 where that cannot be told."""

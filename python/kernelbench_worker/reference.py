@@ -1,10 +1,15 @@
 """The reference worker's side: what a problem is, what its inputs are, and what is expected."""
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from .errors import WorkerError, blame_problem, is_out_of_memory
 from .outputs import describe, flatten, plain, same_bits
 from .problem import Problem
 from .state import Buffers, state_tensors
+
+
+# What `expect` can ask for.
+DEFAULT, STRICT, TRUTH = MODES = "default", "strict", "truth"
 
 
 class Reference:
@@ -18,6 +23,7 @@ class Reference:
         self.buffers = Buffers(self.model)
         self._truth = None
         self.spec = self._examine()
+        device.trim()
 
     def _refuse_what_does_not_fit(self, memory_bytes):
         """Says so at once, where drawing the inputs would end in the memory limit after minutes."""
@@ -28,7 +34,10 @@ class Reference:
                               f"of the {memory_bytes / 1e9:.1f} GB that a worker may use")
 
     def _examine(self):
-        """Calls the model twice on one input, and returns the protocol's `spec`."""
+        """Calls the model twice on one input, and returns the protocol's `spec`.
+
+        Inputs may take much of the device's memory: none is kept longer than it is needed.
+        """
         problem, seed = self._problem, self._problem.weight_seed
         inputs = problem.draw_inputs(seed)
         spec = {"inputs": [self._describe_input(value, i) for i, value in enumerate(inputs)],
@@ -37,25 +46,52 @@ class Reference:
 
         self._device.seed(seed)
         before = self._device.generator_state()
-        state = {t.untyped_storage().data_ptr() for t in (*self.model.parameters(), *self.model.buffers())}
-        first = [t.clone() if t.untyped_storage().data_ptr() in state else t
-                 for t in self._outputs(self.model, inputs)]
+        first = self._own_outputs(inputs)
         spec["uses_rng"] = not torch.equal(before, self._device.generator_state())
         spec["mutates_inputs"] = self._mutates_inputs = not all(
             same_bits(a, b) for a, b in zip(inputs, untouched) if isinstance(a, torch.Tensor))
+        del inputs
         spec["outputs"] = [describe(t, f"output {i}") for i, t in enumerate(first)]
         if not first:
             raise WorkerError("problem", "Model.forward returns no tensor")
 
         self._device.seed(seed)
-        second = self._outputs(self.model, untouched)
-        spec["repeatable"] = len(first) == len(second) and all(map(same_bits, first, second))
+        second, spec["flops"] = self._counted_outputs(untouched)
+        spec["repeatable"] = _same_outputs(first, second)
+        del first, second, untouched
+        if not spec["repeatable"]:
+            # Counting may have been at fault: once more without.
+            inputs = [problem.draw_inputs(seed), problem.draw_inputs(seed)]
+            answers = []
+            while inputs:
+                self._device.seed(seed)
+                answers.append(self._own_outputs(inputs.pop()))
+            spec["repeatable"] = _same_outputs(*answers)
         self.buffers.restore()
         return spec
 
+    def _own_outputs(self, inputs):
+        """Calls the model; returns outputs that later calls do not write to."""
+        state = {t.untyped_storage().data_ptr() for t in (*self.model.parameters(), *self.model.buffers())}
+        return [t.clone() if t.untyped_storage().data_ptr() in state else t
+                for t in self._outputs(self.model, inputs)]
+
+    def _counted_outputs(self, inputs):
+        """Calls the model; returns its outputs and how many floating-point operations torch counts in it.
+
+        None and 0 where it cannot be called like that.
+        """
+        try:
+            with FlopCounterMode(display=False) as counter:
+                outputs = self._outputs(self.model, inputs)
+            return outputs, int(counter.get_total_flops())
+        except Exception:
+            return None, 0
+
     def stub(self):
         """A model of the same outputs that computes nothing: what a turn costs without the model."""
-        outputs = tuple(torch.empty(o["shape"], dtype=getattr(torch, o["dtype"])) for o in self.spec["outputs"])
+        outputs = tuple(torch.empty(o["shape"], dtype=getattr(torch, o["dtype"]), device=self._device.torch_device)
+                        for o in self.spec["outputs"])
         return _Stub(outputs[0] if len(outputs) == 1 else outputs)
 
     def export_params(self, params):
@@ -75,21 +111,28 @@ class Reference:
                 if isinstance(target, torch.Tensor) and isinstance(value, torch.Tensor):
                     _copy(target, value, f"input {i}")
 
-    def expect(self, slots, seeds, regions, truth):
+    def expect(self, slots, seeds, regions, mode):
         """Writes the outputs of each of `slots` into its list of `regions`, cast to their types.
 
         Each call has the buffers of a model just loaded, and leaves the slot's inputs as they are.
-        `truth` asks the float64 model instead; an `unsupported` error when there is none.
+        STRICT allows no shortcuts in precision. TRUTH asks the float64 model instead; an `unsupported` error
+        when there is none.
         """
         for slot, seed, region in zip(slots, seeds, regions, strict=True):
-            if truth:
+            if mode == TRUTH:
                 outputs = self._call_truth(slot, seed)
+            elif mode == STRICT:
+                with self._device.strict():
+                    outputs = self._call(slot, seed)
             else:
                 outputs = self._call(slot, seed)
             if len(outputs) != len(region):
                 raise WorkerError("problem", f"Model returned {len(outputs)} outputs, {len(region)} before")
             for i, (target, value) in enumerate(zip(region, outputs)):
                 _copy(target, value, f"output {i}")
+            del outputs, value  # the next call may need the room
+            if mode == TRUTH:
+                self._device.trim()
 
     def _call(self, slot, seed):
         self.buffers.restore()
@@ -141,7 +184,7 @@ class Reference:
     def _outputs(self, model, inputs):
         result = self._problem.call(model, inputs)
         with blame_problem(self._problem.path, "reading the outputs"):
-            return [plain(tensor) for tensor in flatten(result)]
+            return [plain(tensor, self._device) for tensor in flatten(result, self._device)]
 
     def _describe_input(self, value, index):
         what = f"input {index} of get_inputs()"
@@ -163,6 +206,10 @@ class _Stub(torch.nn.Module):
 
     def forward(self, *inputs):
         return self._outputs
+
+
+def _same_outputs(left, right):
+    return None not in (left, right) and len(left) == len(right) and all(map(same_bits, left, right))
 
 
 def _float64(tensor, copy=False):

@@ -7,6 +7,17 @@ def state_tensors(model):
     return {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
 
 
+def move_attributes(model, device):
+    """Moves the tensors that modules hold as plain attributes, which `model.to()` leaves where they are.
+
+    Scalars stay: they go with tensors of any device, and reading one on the host costs nothing.
+    """
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if type(value) is torch.Tensor and value.dim() > 0:
+                vars(module)[name] = value.to(device)
+
+
 class Buffers:
     """Remembers the state of `model` beside its parameters, and puts it back: the same objects with the same values.
 

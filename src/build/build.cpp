@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "build/files.h"
 #include "build/key.h"
 #include "build/log.h"
+#include "build/nvcc.h"
 
 namespace kb::build {
 
@@ -36,6 +38,11 @@ constexpr std::uint64_t kMaxLibraryBytes = 256ull << 20;
 constexpr Usage kMaxBuild{4ull << 30, 20'000};
 constexpr milliseconds kLookInterval{500};
 constexpr std::uint64_t kMaxHeaderBytes = 16ull << 20;
+
+// What every working toolkit can build.
+constexpr const char* kLeastKernel =
+    "__global__ void nothing() {}\n"
+    "extern \"C\" int kb_run(const void*) { nothing<<<1, 1>>>(); return cudaGetLastError(); }\n";
 
 // Inside the sandbox.
 constexpr const char* kBuildRoot = "/build";
@@ -60,6 +67,10 @@ Status status_of(std::string_view name) {
     if (name == name_of(status)) return status;
   }
   return Status::load_error;
+}
+
+bool is_header(const fs::path& path) {
+  return path.extension() == ".h";
 }
 
 // Adds the contents of the files in `folder` that `wanted` accepts, in order of their names.
@@ -93,6 +104,20 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// include/kernelbench/*.h
+std::expected<void, std::string> add_own_headers(Key& key, const fs::path& include) {
+  return add_files(key, include / "kernelbench", is_header);
+}
+
+// The dlpack/ that a compiler with `include` on its path finds.
+std::expected<void, std::string> add_dlpack(Key& key, const fs::path& include) {
+  for (const fs::path& folder :
+       {include, fs::path("/usr/local/include"), fs::path("/usr/include")}) {
+    if (is_there(folder / "dlpack")) return add_files(key, folder / "dlpack", is_header);
+  }
+  return {};
+}
+
 }  // namespace
 
 // ---- Builder
@@ -103,6 +128,8 @@ struct Builder::Impl {
   sandbox::Launcher& launcher;
   Compiler compiler;
   Cache cache;
+  std::once_flag nvcc_sought = {};
+  std::expected<Nvcc, std::string> nvcc_found = {};
 
   // One run of one command on one build folder.
   struct Run {
@@ -128,9 +155,22 @@ struct Builder::Impl {
   std::expected<Outcome, std::string> outcome(const Workplace& workplace, const Run& run,
                                               Status status, std::string log) const;
 
+  std::expected<Outcome, std::string> compile_library(const sandbox::Command& command,
+                                                      Workplace& workplace) const;
+
   std::expected<std::string, std::string> cpp_key(const std::string& source) const;
   std::expected<Outcome, std::string> compile_cpp(const std::string& source,
                                                   Workplace& workplace) const;
+  const std::expected<Nvcc, std::string>& nvcc();
+  std::expected<std::string, std::string> cuda_name(const std::string& source,
+                                                    const std::string& architecture) const;
+  std::expected<std::string, std::string> cuda_key(const std::string& name, const Nvcc& nvcc) const;
+  std::expected<Outcome, std::string> run_nvcc(const std::string& source,
+                                               const std::string& architecture, const Nvcc& nvcc,
+                                               Workplace& workplace) const;
+  std::expected<Outcome, std::string> compile_cuda(const std::string& source,
+                                                   const std::string& architecture,
+                                                   const Nvcc& nvcc, Workplace& workplace) const;
   std::expected<std::string, std::string> python_key(const std::string& source,
                                                      const Python& python,
                                                      const std::string& problem_source) const;
@@ -155,8 +195,9 @@ std::expected<Builder, std::string> Builder::create(Options options, sandbox::La
   }
   auto cache = Cache::open({.directory = options.cache_directory, .max_bytes = options.max_bytes});
   if (!cache) return std::unexpected(std::move(cache.error()));
-  return Builder(std::make_unique<Impl>(
-      Impl{std::move(options), launcher, std::move(*compiler), std::move(*cache)}));
+  if (options.nvcc_folders.empty()) options.nvcc_folders = nvcc_folders();
+  return Builder(std::unique_ptr<Impl>(
+      new Impl{std::move(options), launcher, std::move(*compiler), std::move(*cache)}));
 }
 
 std::expected<Result, std::string> Builder::build_cpp(const std::string& source) {
@@ -164,6 +205,29 @@ std::expected<Result, std::string> Builder::build_cpp(const std::string& source)
   if (!key) return std::unexpected(std::move(key.error()));
   return impl_->get(*key,
                     [&](Workplace& workplace) { return impl_->compile_cpp(source, workplace); });
+}
+
+std::expected<Result, std::string> Builder::build_cuda(const std::string& source,
+                                                       const std::string& architecture) {
+  if (!is_architecture(architecture)) {
+    return std::unexpected(
+        fmt::format("'{}' is no GPU architecture: give one such as sm_90", architecture));
+  }
+  const auto name = impl_->cuda_name(source, architecture);
+  if (!name) return std::unexpected(name.error());
+  const auto& nvcc = impl_->nvcc();
+  if (!nvcc) {
+    const auto key = impl_->cache.linked(*name);
+    if (!key) return std::unexpected(nvcc.error());
+    return impl_->get(*key, [&](Workplace&) { return std::unexpected(nvcc.error()); });
+  }
+  const auto key = impl_->cuda_key(*name, *nvcc);
+  if (!key) return std::unexpected(key.error());
+  auto result = impl_->get(*key, [&](Workplace& workplace) {
+    return impl_->compile_cuda(source, architecture, *nvcc, workplace);
+  });
+  impl_->cache.link(*name, *key);
+  return result;
 }
 
 std::expected<Result, std::string> Builder::build_python(const std::string& source,
@@ -260,14 +324,15 @@ std::expected<Outcome, std::string> Builder::Impl::outcome(const Workplace& work
     log = fmt::format("the build was stopped: it wrote over {} GiB or {} files\n{}",
                       kMaxBuild.bytes >> 30, kMaxBuild.entries, run.output);
   } else if (status != Status::ok) {
-    // These may be another machine's luck: not to be remembered. (A candidate that prints the
-    // second's words gains nothing but another build.)
+    // These may be another machine's luck: not to be remembered. (A candidate that prints
+    // these words gains nothing but another build.)
     if (run.exit.out_of_memory) {
       log =
           fmt::format("the build used over {} MiB of memory\n{}", options.memory_bytes >> 20, log);
       keep = false;
     } else if (!run.exit.exited ||
-               log.find("Killed signal terminated program") != std::string::npos) {
+               log.find("Killed signal terminated program") != std::string::npos ||
+               log.find("died due to signal 9 ") != std::string::npos) {
       keep = false;
     }
   }
@@ -311,17 +376,11 @@ std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string
   key.add("source", source);
   for (const std::string& flag : cpp_flags()) key.add("flag", flag);
   key.add("compiler", compiler.identity);
-  const auto header = [](const fs::path& path) { return path.extension() == ".h"; };
-  if (auto added = add_files(key, options.include_directory / "kernelbench", header); !added) {
+  if (auto added = add_own_headers(key, options.include_directory); !added) {
     return std::unexpected(std::move(added.error()));
   }
-  for (const fs::path& folder :
-       {options.include_directory, fs::path("/usr/local/include"), fs::path("/usr/include")}) {
-    if (!is_there(folder / "dlpack")) continue;
-    if (auto added = add_files(key, folder / "dlpack", header); !added) {
-      return std::unexpected(std::move(added.error()));
-    }
-    break;
+  if (auto added = add_dlpack(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
   }
   return key.hex();
 }
@@ -339,7 +398,13 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string
                                       std::string("-o"), std::string("kernel.so")}) {
     compile.argv.push_back(argument);
   }
-  auto ran = run(compile, workplace);
+  return compile_library(compile, workplace);
+}
+
+// Runs a compiler that is to leave kernel.so.
+std::expected<Outcome, std::string> Builder::Impl::compile_library(const sandbox::Command& command,
+                                                                   Workplace& workplace) const {
+  auto ran = run(command, workplace);
   if (!ran) return std::unexpected(std::move(ran.error()));
   if (!ran->succeeded()) return outcome(workplace, *ran, Status::compile_error, ran->output);
   if (auto adopted = workplace.adopt("kernel.so", "kernel.so", kMaxLibraryBytes); !adopted) {
@@ -347,6 +412,89 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string
     return outcome(workplace, *ran, Status::compile_error, adopted.error().text);
   }
   return outcome(workplace, *ran, Status::ok, ran->output);
+}
+
+// ---- CUDA
+// ----------------------------------------------------------------------------------------
+
+const std::expected<Nvcc, std::string>& Builder::Impl::nvcc() {
+  std::call_once(nvcc_sought, [&] { nvcc_found = find_nvcc(options.nvcc_folders); });
+  return nvcc_found;
+}
+
+// What a machine without nvcc knows of the key.
+std::expected<std::string, std::string> Builder::Impl::cuda_name(
+    const std::string& source, const std::string& architecture) const {
+  Key key("cuda name");
+  key.add("source", source);
+  key.add("architecture", architecture_flag(architecture));
+  for (const std::string& flag : cuda_flags()) key.add("flag", flag);
+  for (const std::string& library : cuda_libraries(source)) key.add("library", library);
+  if (auto added = add_own_headers(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return key.hex();
+}
+
+std::expected<std::string, std::string> Builder::Impl::cuda_key(const std::string& name,
+                                                                const Nvcc& nvcc) const {
+  Key key("cuda");
+  key.add("name", name);
+  key.add("nvcc", nvcc.identity);
+  key.add("compiler", compiler.portable_identity);
+  if (auto added = add_dlpack(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return key.hex();
+}
+
+std::expected<Outcome, std::string> Builder::Impl::run_nvcc(const std::string& source,
+                                                            const std::string& architecture,
+                                                            const Nvcc& nvcc,
+                                                            Workplace& workplace) const {
+  if (auto ready = furnish(workplace, {{"kernel.cu", source}}); !ready) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  const Place here = place(workplace);
+  sandbox::Command compile = command(workplace, here);
+  compile.read_only.push_back({nvcc.root.string(), ""});
+  compile.argv = {nvcc.path.string()};
+  const auto add = [&](const std::vector<std::string>& arguments) {
+    compile.argv.insert(compile.argv.end(), arguments.begin(), arguments.end());
+  };
+  add(cuda_flags());
+  add({architecture_flag(architecture), "-ccbin=" + compiler.path.string(), "-I" + here.include,
+       "kernel.cu", "-o", "kernel.so"});
+  add(library_flags(nvcc, cuda_libraries(source)));
+  return compile_library(compile, workplace);
+}
+
+std::expected<Outcome, std::string> Builder::Impl::compile_cuda(const std::string& source,
+                                                                const std::string& architecture,
+                                                                const Nvcc& nvcc,
+                                                                Workplace& workplace) const {
+  auto outcome = run_nvcc(source, architecture, nvcc, workplace);
+  if (!outcome || !outcome->keep || outcome->status == name_of(Status::ok)) return outcome;
+  // Before a candidate is blamed: a toolkit may lack a part, may not know the architecture, or may
+  // refuse the host's compiler as too new. A success is remembered.
+  Key key("cuda works");
+  if (const auto name = cuda_name(kLeastKernel, architecture); !name) {
+    return std::unexpected(name.error());
+  } else if (const auto full = cuda_key(*name, nvcc); !full) {
+    return std::unexpected(full.error());
+  } else {
+    key.add("key", *full);
+  }
+  const auto proof = cache.get(key.hex(), [&](Workplace& other) {
+    auto least = run_nvcc(kLeastKernel, architecture, nvcc, other);
+    if (least && least->status != name_of(Status::ok)) least->keep = false;
+    return least;
+  });
+  if (!proof) return std::unexpected(proof.error());
+  if (proof->status == name_of(Status::ok)) return outcome;
+  return std::unexpected(fmt::format("{} cannot compile even an empty kernel for {} with {}: {}",
+                                     nvcc.path.string(), architecture, compiler.path.string(),
+                                     first_error(proof->log)));
 }
 
 // ---- Python

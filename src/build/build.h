@@ -42,11 +42,12 @@ struct Result {
 };
 
 struct Options {
-  std::filesystem::path cache_directory;    ///< made if missing
-  std::filesystem::path include_directory;  ///< holds kernelbench/kernel.h
-  std::filesystem::path compiler;           ///< absolute; empty: the system's g++
-  std::uint64_t max_bytes = 10ull << 30;    ///< of the cache: least recently used entries are
-                                            ///< dropped, never one used within the hour
+  std::filesystem::path cache_directory;            ///< made if missing
+  std::filesystem::path include_directory;          ///< holds kernelbench/kernel.h
+  std::filesystem::path compiler;                   ///< absolute; empty: the system's g++
+  std::vector<std::filesystem::path> nvcc_folders;  ///< to look for nvcc; empty: the usual ones
+  std::uint64_t max_bytes = 10ull << 30;  ///< of the cache: least recently used entries are
+                                          ///< dropped, never one used within the hour
   std::chrono::milliseconds time_limit{300'000};
   std::uint64_t memory_bytes = 8ull << 30;
   unsigned jobs = 0;  ///< parallel compiler processes for one extension build; 0: one per CPU
@@ -71,6 +72,13 @@ class Builder {
   /// include/ on the path. Error: infrastructure (disk full, unreadable cache), one sentence.
   /// Thread-safe.
   std::expected<Result, std::string> build_cpp(const std::string& source);
+
+  /// Compiles a CUDA candidate with nvcc for one `architecture` ("sm_90"): -std=c++20 -O3 -shared,
+  /// include/ on the path, linked with the libraries of the toolkit whose headers it includes. No
+  /// GPU is needed; nor is nvcc, on a machine with a cache in which another has built the same
+  /// source. Error: infrastructure (no nvcc, one that does not work), one sentence. Thread-safe.
+  std::expected<Result, std::string> build_cuda(const std::string& source,
+                                                const std::string& architecture);
 
   /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and
   /// load_inline building into the cache, and collects the extension modules it built, in the order

@@ -16,6 +16,7 @@
 #include "build/cache.h"
 #include "build/compiler.h"
 #include "build/files.h"
+#include "build/nvcc.h"
 #include "build/temporary_folder.h"
 #include "kernelbench/kernel.h"
 
@@ -37,6 +38,20 @@ extern "C" int kb_run(const kb_call* call) {
   #pragma omp parallel for simd
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;
   return 0;
+}
+)";
+
+constexpr const char* kCudaRelu = R"(
+#include <kernelbench/kernel.h>
+__global__ void relu(const float* x, float* y, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < n) y[i] = x[i] > 0 ? x[i] : 0;
+}
+extern "C" int kb_run(const kb_call* call) {
+  const int64_t n = kb_numel(&call->inputs[0]);
+  relu<<<unsigned((n + 255) / 256), 256, 0, static_cast<cudaStream_t>(call->stream)>>>(
+      kb_input_f32(call, 0), kb_output_f32(call, 0), n);
+  return cudaGetLastError();
 }
 )";
 
@@ -309,6 +324,216 @@ TEST_P(BuildTest, WhatIsMissingIsAClearError) {
   options.include_directory = include;
   options.compiler = "/nonexistent/g++";
   EXPECT_FALSE(Builder::create(options, launcher));
+}
+
+// ---- CUDA
+// ----------------------------------------------------------------------------------------
+
+class CudaBuildTest : public BuildTest {
+ protected:
+  void SetUp() override {
+    BuildTest::SetUp();
+    if (IsSkipped()) return;
+    if (const auto nvcc = find_nvcc(nvcc_folders()); !nvcc) GTEST_SKIP() << nvcc.error();
+  }
+  std::expected<Result, std::string> try_cuda(const std::string& source,
+                                              const std::string& architecture = "sm_90",
+                                              std::vector<fs::path> folders = {},
+                                              std::chrono::milliseconds time_limit = 120s) {
+    Options options;
+    options.cache_directory = cache;
+    options.include_directory = include;
+    options.nvcc_folders = std::move(folders);
+    options.time_limit = time_limit;
+    auto builder = Builder::create(options, launcher);
+    if (!builder) throw std::runtime_error(builder.error());
+    auto result = builder->build_cuda(source, architecture);
+    if (result) {
+      EXPECT_EQ(result->log.find(cache), std::string::npos) << result->log;
+    }
+    EXPECT_TRUE(fs::is_empty(cache / "tmp"));
+    return result;
+  }
+  Result build_cuda(const std::string& source, std::chrono::milliseconds time_limit = 120s) {
+    auto result = try_cuda(source, "sm_90", {}, time_limit);
+    if (!result) throw std::runtime_error(result.error());
+    return *result;
+  }
+
+  fs::path cache = root / "cache";
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, CudaBuildTest,
+                         testing::Values(sandbox::Mode::require, sandbox::Mode::none),
+                         [](const auto& parameter) {
+                           return parameter.param == sandbox::Mode::none ? "plain" : "sandboxed";
+                         });
+
+TEST_P(CudaBuildTest, CompilesAKernelOnce) {
+  const Result result = build_cuda(kCudaRelu);
+  ASSERT_EQ(result.status, Status::ok) << result.log;
+  EXPECT_FALSE(result.cached);
+  EXPECT_GT(result.build_ms, 0);
+  EXPECT_EQ(result.log, "");
+  ASSERT_EQ(result.artifacts.size(), 1u);
+  EXPECT_EQ(result.artifacts[0].name, "kernel");
+  // Without a driver too: the runtime looks for it when it is first used.
+  void* library = ::dlopen(result.artifacts[0].path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  EXPECT_NE(::dlsym(library, "kb_run"), nullptr);
+
+  const Result again = build_cuda(kCudaRelu);
+  EXPECT_TRUE(again.cached);
+  EXPECT_EQ(again.artifacts.at(0).path, result.artifacts[0].path);
+  EXPECT_FALSE(try_cuda(kCudaRelu, "sm_80")->cached);
+}
+
+TEST_P(CudaBuildTest, ACompileErrorIsKeptWithItsLine) {
+  const std::string source = "__global__ void f(int* x) {\n  *x = undeclared;\n}\n";
+  const Result result = build_cuda(source);
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_TRUE(result.artifacts.empty());
+  EXPECT_THAT(result.log, StartsWith("kernel.cu(2): error: "));
+  EXPECT_TRUE(build_cuda(source).cached);
+}
+
+TEST_P(CudaBuildTest, AMissingFunctionIsACompileErrorThatNamesIt) {
+  const Result result =
+      build_cuda("int lost(int); extern \"C\" int kb_run() { return lost(1); }\n");
+  EXPECT_EQ(result.status, Status::compile_error);
+  EXPECT_THAT(result.log, HasSubstr("undefined reference to `lost(int)'"));
+}
+
+TEST_P(CudaBuildTest, MayUseAllThatTheGpuHas) {
+  const Result result = build_cuda(
+      "__global__ void k() { asm volatile(\"wgmma.fence.sync.aligned;\"); }\n"
+      "extern \"C\" int kb_run() { k<<<1, 128>>>(); return 0; }\n");
+  EXPECT_EQ(result.status, Status::ok) << result.log;
+}
+
+TEST_P(CudaBuildTest, LinksTheLibrariesThatItIncludes) {
+  const auto nvcc = find_nvcc(nvcc_folders());
+  for (const auto& [header, call, name] :
+       {std::tuple("cublas_v2.h", "cublasGetVersion(nullptr, nullptr)", "libcublas.so"),
+        std::tuple("cuda.h", "cuInit(0)", "stubs/libcuda.so")}) {
+    if (!fs::exists(nvcc->libraries / name)) continue;
+    const Result result = build_cuda(std::string("#include <") + header +
+                                     ">\nextern \"C\" int kb_run() { return " + call + "; }\n");
+    EXPECT_EQ(result.status, Status::ok) << header << "\n" << result.log;
+  }
+}
+
+TEST_P(CudaBuildTest, AnArchitectureIsCheckedBeforeAnythingRuns) {
+  for (const char* word : {"sm_9", "native", "", "sm_90 -o /x", "-arch"}) {
+    const auto result = try_cuda(kCudaRelu, word);
+    ASSERT_FALSE(result) << word;
+    EXPECT_THAT(result.error(), HasSubstr("is no GPU architecture"));
+  }
+}
+
+TEST_P(CudaBuildTest, AToolkitThatDoesNotWorkIsNotTheCandidatesFault) {
+  // No toolkit compiles for this one.
+  const auto result = try_cuda(kCudaRelu, "sm_10");
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error(), HasSubstr("cannot compile even an empty kernel for sm_10"));
+  EXPECT_THAT(result.error(), HasSubstr("compute_10'"));
+  EXPECT_EQ(try_cuda("#error mine\n", "sm_90")->status, Status::compile_error);
+}
+
+TEST_P(CudaBuildTest, ACacheServesAMachineWithoutNvcc) {
+  const std::string broken = "#error mine\n";
+  const Result built = build_cuda(kCudaRelu);
+  ASSERT_EQ(built.status, Status::ok) << built.log;
+  ASSERT_EQ(build_cuda(broken).status, Status::compile_error);
+
+  const fs::path carried = root / "carried";
+  fs::copy(cache, carried, fs::copy_options::recursive);
+  cache = carried;
+  const std::vector<fs::path> nowhere{root / "nowhere"};
+  const auto found = try_cuda(kCudaRelu, "sm_90", nowhere);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_EQ(found->status, Status::ok);
+  EXPECT_TRUE(found->cached);
+  EXPECT_THAT(found->artifacts.at(0).path.string(), StartsWith(carried.string()));
+  EXPECT_EQ(try_cuda(broken, "sm_90", nowhere)->status, Status::compile_error);
+
+  for (const auto& missing : {try_cuda(kCudaRelu, "sm_80", nowhere),
+                              try_cuda(std::string(kCudaRelu) + "\n", "sm_90", nowhere)}) {
+    ASSERT_FALSE(missing);
+    EXPECT_THAT(missing.error(), StartsWith("no CUDA compiler was found: install"));
+  }
+  // One whose entry is gone.
+  fs::remove_all(found->artifacts[0].path.parent_path());
+  EXPECT_FALSE(try_cuda(kCudaRelu, "sm_90", nowhere));
+}
+
+TEST_P(CudaBuildTest, AnotherToolkitBuildsAgain) {
+  // Outside /usr: the sandbox has to be told to show it.
+  const auto nvcc = find_nvcc(nvcc_folders());
+  const fs::path mine = root / "toolkit";
+  fs::create_directories(mine / "bin");
+  for (const auto& entry : fs::directory_iterator(nvcc->root)) {
+    if (entry.path().filename() != "bin") {
+      fs::create_symlink(entry.path(), mine / entry.path().filename());
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(nvcc->root / "bin")) {
+    if (entry.path().filename() != "nvcc") {
+      fs::create_symlink(entry.path(), mine / "bin" / entry.path().filename());
+    }
+  }
+  fs::copy_file(nvcc->path, mine / "bin/nvcc");
+  ASSERT_EQ(build_cuda(kCudaRelu).status, Status::ok);
+  const auto again = try_cuda(kCudaRelu, "sm_90", {mine / "bin"});
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(again->status, Status::ok) << again->log;
+  EXPECT_FALSE(again->cached);
+  EXPECT_TRUE(build_cuda(kCudaRelu).cached) << "each keeps its own";
+}
+
+TEST_P(CudaBuildTest, ReadsNoSecrets) {
+  if (GetParam() == sandbox::Mode::none) GTEST_SKIP() << "nothing hides them without a sandbox";
+  ASSERT_TRUE(write_file(root / "secret.h", "int secret;\n", 0644, false));
+  const Result included =
+      build_cuda("#include \"" + (root / "secret.h").string() + "\"\nint x = secret;\n");
+  EXPECT_EQ(included.status, Status::compile_error);
+  EXPECT_THAT(included.log, HasSubstr("No such file"));
+  const Result users = build_cuda("#include \"/etc/passwd\"\n");
+  EXPECT_EQ(users.status, Status::compile_error);
+  std::ifstream passwd("/etc/passwd");
+  for (std::string line; std::getline(passwd, line);) {
+    if (line.starts_with("root:") || line.starts_with("nobody:")) continue;  // the sandbox's own
+    const std::string name = line.substr(0, line.find(':') + 1);
+    EXPECT_THAT(users.log, Not(HasSubstr("\n" + name))) << users.log;
+  }
+}
+
+TEST_P(CudaBuildTest, ACompileBombTimesOutAndLeavesNothingBehind) {
+  const Result result = build_cuda(kBomb, 2s);
+  EXPECT_EQ(result.status, Status::timeout);
+  EXPECT_THAT(result.log, StartsWith("the build was stopped after 2 s"));
+  expect_no_process();
+  EXPECT_FALSE(build_cuda(kBomb, 1s).cached);
+}
+
+TEST_P(CudaBuildTest, AKilledBuilderLeavesNothingBehind) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sandbox::Launcher own(GetParam());
+    Options options;
+    options.cache_directory = cache;
+    options.include_directory = include;
+    static_cast<void>(Builder::create(options, own)->build_cuda(kBomb, "sm_90"));
+    ::_exit(0);
+  }
+  for (int i = 0; i < 1000 && processes_in(root.path()).empty(); ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  ASSERT_FALSE(processes_in(root.path()).empty());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  if (GetParam() == sandbox::Mode::require) expect_no_process();
+  EXPECT_EQ(build_cuda(kCudaRelu).status, Status::ok);  // which also looks into tmp/
 }
 
 // ---- Python

@@ -141,6 +141,7 @@ struct Cache::Impl {
 
   fs::path tmp() const { return options.directory / "tmp"; }
   fs::path lock_path(const std::string& key) const { return options.directory / "locks" / key; }
+  fs::path link_path(const std::string& name) const { return options.directory / "links" / name; }
   fs::path entry_folder(const std::string& key) const {
     return options.directory / key.substr(0, 2) / key;
   }
@@ -182,7 +183,7 @@ std::expected<void, std::string> Cache::Impl::make_folders() const {
         fmt::format("cannot make the build cache folder {} ({}): use another cache folder",
                     options.directory.string(), error ? error.message() : "it is not a folder"));
   }
-  for (const fs::path& folder : {tmp(), options.directory / "locks"}) {
+  for (const fs::path& folder : {tmp(), options.directory / "locks", options.directory / "links"}) {
     if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST && !not_writable(errno)) {
       return failure(folder, errno);
     }
@@ -326,6 +327,22 @@ std::expected<Entry, std::string> Cache::Impl::commit(const std::string& key,
   return entry;
 }
 
+void Cache::link(const std::string& name, const std::string& key) const {
+  std::error_code error;
+  if (linked(name) == key || !fs::exists(entry_folder(key), error)) return;
+  const fs::path path = impl_->link_path(name);
+  const fs::path fresh = impl_->link_path(fresh_name("link"));
+  if (!write_file(fresh, key, 0444, false) || ::rename(fresh.c_str(), path.c_str()) != 0) {
+    ::unlink(fresh.c_str());
+  }
+}
+
+std::optional<std::string> Cache::linked(const std::string& name) const {
+  auto key = read_file(impl_->link_path(name), 64);
+  if (!key || !is_sha256_hex(*key)) return std::nullopt;
+  return *key;
+}
+
 // ---- keeping the folder small
 // --------------------------------------------------------------------
 
@@ -414,6 +431,20 @@ void Cache::trim() const {
       continue;
     }
     if (auto unused = FileLock::try_exclusive(path)) ::unlink(path.c_str());
+  }
+
+  // Other names of dropped entries, and what a process left that was killed while it made one.
+  for (const fs::path& path : children(impl_->options.directory / "links")) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 ||
+        now - to_time(status.st_mtim) < impl_->options.keep_recent) {
+      continue;
+    }
+    const std::string name = path.filename();
+    const auto key = linked(name);
+    if (!is_sha256_hex(name) || !key || !fs::exists(impl_->entry_folder(*key))) {
+      ::unlink(path.c_str());
+    }
   }
 }
 

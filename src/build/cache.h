@@ -4,6 +4,7 @@
 //   <cache>/locks/ab12…   flock: exclusive while the entry is made, repaired or dropped, shared
 //   while
 //                         it is looked up
+//   <cache>/links/12ab…   a file that holds the key of an entry: its other name
 //   <cache>/tmp/…         one folder for each build in progress; its maker holds a flock on it
 //
 // An entry appears whole, by one rename(2), and every file in it is checked against the size and
@@ -19,6 +20,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,12 @@ class Cache {
   /// threads and processes that want one key at a time, one builds and the others wait for it.
   /// Error: one sentence, `build`'s own or about the folder. Thread-safe.
   std::expected<Entry, std::string> get(const std::string& key, const Build& build) const;
+
+  /// Gives the entry `key`, if there is one, another name (64 hex digits) under which a machine
+  /// finds it that cannot know the key; the last to do so wins. Best effort.
+  void link(const std::string& name, const std::string& key) const;
+  /// The key that `name` stands for. Its entry may be gone.
+  std::optional<std::string> linked(const std::string& name) const;
 
   /// Drops the least recently used entries until the others fit into `max_bytes`. get() calls it
   /// now and then. Does nothing while another process is at it.

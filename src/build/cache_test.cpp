@@ -460,6 +460,45 @@ TEST_F(CacheTest, TrimmingDropsTheLeastRecentlyUsed) {
   EXPECT_TRUE(list(root / "cache/tmp").empty());
 }
 
+TEST_F(CacheTest, AnEntryMayHaveAnotherName) {
+  const std::string name = sha256_hex("name");
+  {
+    Cache cache = open();
+    EXPECT_FALSE(cache.linked(name));
+    cache.link(name, key);
+    EXPECT_FALSE(cache.linked(name)) << "there is no such entry";
+    ASSERT_TRUE(cache.get(key, build()));
+    cache.link(name, key);
+    EXPECT_EQ(cache.linked(name), key);
+    const std::string other = sha256_hex("other");
+    ASSERT_TRUE(cache.get(other, build()));
+    cache.link(name, other);
+    EXPECT_EQ(cache.linked(name), other);
+    cache.link(name, key);
+  }
+  fs::copy(root / "cache", root / "copy", fs::copy_options::recursive);
+  auto copy = Cache::open({root / "copy"});
+  ASSERT_TRUE(copy) << copy.error();
+  EXPECT_EQ(copy->linked(name), key);
+  ASSERT_TRUE(write_file(root / "copy/links" / sha256_hex("x"), "../../etc", 0644, false));
+  EXPECT_FALSE(copy->linked(sha256_hex("x")));
+}
+
+TEST_F(CacheTest, NamesOfDroppedEntriesAreDropped) {
+  const std::string name = sha256_hex("name");
+  Cache cache = open();
+  ASSERT_TRUE(cache.get(key, build()));
+  cache.link(name, key);
+  ASSERT_TRUE(write_file(root / "cache/links/link-1-2", key, 0644, false));  // of one killed
+  cache.trim();
+  EXPECT_EQ(cache.linked(name), key);
+  EXPECT_EQ(list(root / "cache/links").size(), 1u);
+  Cache small = open(0);
+  small.trim();
+  EXPECT_FALSE(fs::exists(small.entry_folder(key)));
+  EXPECT_TRUE(fs::is_empty(root / "cache/links"));
+}
+
 TEST_F(CacheTest, GettingTrimsNowAndThen) {
   const Cache cache = open(1'000'000, 0s);
   for (int i = 0; i < 40; ++i) {

@@ -1,17 +1,12 @@
 #include "build/compiler.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <system_error>
 
-#include "build/files.h"
+#include "build/capture.h"
 
 namespace kb::build {
 
@@ -21,45 +16,6 @@ namespace {
 
 constexpr int kNewestVersion = 20;
 constexpr int kOldestVersion = 10;  // the first with -std=c++20
-
-// Runs a trusted program with an empty environment. Error: errno, or 0 when it failed itself.
-std::expected<std::string, int> capture(std::vector<std::string> argv) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(errno);
-  const FileDescriptor reader(ends[0]);
-  FileDescriptor writer(ends[1]);
-
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (std::string& argument : argv) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  std::array<std::string, 2> variables{"PATH=/usr/bin:/bin", "LC_ALL=C"};
-  std::array<char*, 3> environment{variables[0].data(), variables[1].data(), nullptr};
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, argv[0].c_str(), &actions, nullptr, arguments.data(),
-                                  environment.data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  writer.reset();
-  if (error != 0) return std::unexpected(error);
-
-  std::string output;
-  std::array<char, 4096> buffer{};
-  ssize_t got = 0;
-  while ((got = ::read(reader.get(), buffer.data(), buffer.size())) > 0 ||
-         (got < 0 && errno == EINTR)) {
-    if (got > 0) output.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return std::unexpected(errno);
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::unexpected(0);
-  return output;
-}
 
 fs::path search() {
   std::vector<std::string> names{"g++"};
@@ -118,8 +74,12 @@ std::expected<Compiler, std::string> find_compiler(const fs::path& wanted) {
   }
   std::error_code error;
   const fs::path resolved = fs::canonical(path, error);
-  return Compiler{path, fmt::format("{}\n{}\nglibc {}\n{}", path.string(), resolved.string(),
-                                    ::gnu_get_libc_version(), *description)};
+  const std::string where =
+      fmt::format("{}\n{}\nglibc {}\n", path.string(), resolved.string(), ::gnu_get_libc_version());
+  // The commands begin below the line with the version.
+  const std::size_t version = description->find("gcc version ");
+  const std::size_t end = version == std::string::npos ? version : description->find('\n', version);
+  return Compiler{path, where + *description, where + description->substr(0, end)};
 }
 
 }  // namespace kb::build

@@ -14,6 +14,8 @@ struct Compiler {
   /// configuration, folders it searches, the processor that -march=native means here, and libc. Two
   /// machines that share a cache share entries only where this is equal.
   std::string identity;
+  /// The same without the processor: for code that is not compiled with -march=native.
+  std::string portable_identity;
 };
 
 /// Identifies `path`, or when that is empty the first g++ in the system folders (the only ones that

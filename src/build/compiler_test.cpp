@@ -31,6 +31,8 @@ TEST(Compiler, IdentityHoldsVersionAndProcessor) {
       compiler->identity.substr(line, compiler->identity.find('\n', line) - line);
   EXPECT_THAT(command, HasSubstr("-march="));
   EXPECT_THAT(command, testing::Not(HasSubstr("-march=native")));
+  EXPECT_THAT(compiler->portable_identity, HasSubstr("gcc version "));
+  EXPECT_THAT(compiler->portable_identity, testing::Not(HasSubstr("-march=")));
 }
 
 TEST(Compiler, IdentityChangesWithTheCompilersWords) {

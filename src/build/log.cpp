@@ -96,4 +96,23 @@ std::string clean_log(std::string_view text, const std::vector<std::string>& pre
   return log.substr(0, head).append(kGap).append(log, tail);
 }
 
+std::string first_error(std::string_view text) {
+  while (text.starts_with('\n')) text.remove_prefix(1);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::size_t at = 0;
+  if (text.starts_with("Traceback")) {
+    at = text.size();
+  } else {
+    // Warnings come before errors. "ptxas fatal   : …" and the linker do without the word.
+    for (const std::string_view word : {"error:", "error   :", " fatal ", "undefined reference"}) {
+      if (const std::size_t found = text.find(word); found != std::string_view::npos) {
+        at = found;
+        break;
+      }
+    }
+  }
+  const std::size_t line = text.substr(0, at).rfind('\n') + 1;  // npos + 1 is 0
+  return std::string(text.substr(line, text.find('\n', line) - line));
+}
+
 }  // namespace kb::build

@@ -16,4 +16,8 @@ inline constexpr std::size_t kMaxLogBytes = 64 << 10;
 std::string clean_log(std::string_view text, const std::vector<std::string>& prefixes,
                       std::size_t max_bytes = kMaxLogBytes);
 
+/// The line of a compiler's or Python's words that tells most about what went wrong: the first
+/// error, the end of a traceback, otherwise the first line.
+std::string first_error(std::string_view text);
+
 }  // namespace kb::build

@@ -42,5 +42,19 @@ TEST(Log, KeepsTheFirstErrorsAndTheEnd) {
   }
 }
 
+TEST(Log, FirstErrorIsTheLineThatTellsMost) {
+  EXPECT_EQ(first_error(""), "");
+  EXPECT_EQ(first_error("\none\ntwo\n"), "one");
+  EXPECT_EQ(first_error("In file included\na.cpp:1: error: x\na.cpp:2: error: y"),
+            "a.cpp:1: error: x");
+  EXPECT_EQ(first_error("a.cu(1): warning #177-D: unused\n\na.cu(2): error: x\n"),
+            "a.cu(2): error: x");
+  EXPECT_EQ(first_error("ptxas info\nptxas fatal   : Unresolved"), "ptxas fatal   : Unresolved");
+  EXPECT_EQ(first_error("ld: in function f:\na.o: undefined reference to `g'\nld returned 1"),
+            "a.o: undefined reference to `g'");
+  EXPECT_EQ(first_error("Traceback (most recent call last):\n  File x\nNameError: y\n"),
+            "NameError: y");
+}
+
 }  // namespace
 }  // namespace kb::build

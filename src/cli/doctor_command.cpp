@@ -6,13 +6,18 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 #include <thread>
 
 #include "build/build.h"
+#include "build/nvcc.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
+#include "cli/summary.h"
 #include "device/cpu/memory.h"
+#include "device/cuda/cuda.h"
 #include "problem/problem.h"
 #include "sandbox/sandbox.h"
 #include "worker/python_environment.h"
@@ -47,6 +52,74 @@ Finding check_sandbox() {
           stopped ? Finding::State::ready : Finding::State::missing};
 }
 
+// "580.65.06"; empty without a driver.
+std::string driver_version() {
+  for (const char* path : {"/proc/driver/nvidia/version", "/sys/module/nvidia/version"}) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …", or the number alone
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (word.find('.') != std::string::npos &&
+          word.find_first_not_of("0123456789.") == std::string::npos)
+        return word;
+  }
+  return "";
+}
+
+// The oldest driver for programs of a CUDA toolkit ("minor version compatibility", in the release
+// notes of CUDA).
+int oldest_driver(int cuda_major) {
+  if (cuda_major <= 12) return 525;
+  return 580;
+}
+
+// What of a .cu candidate can be done here. Nothing that is missing makes a machine unfit: it can
+// still judge on the CPU.
+Finding check_cuda_backend(const std::expected<build::Nvcc, std::string>& nvcc,
+                           build::Builder* builder) {
+  const auto note = [](std::string detail) {
+    return Finding{"cuda_cpp backend", std::move(detail), Finding::State::note};
+  };
+  if (!nvcc) return note("nvcc is missing: .cu candidates need to be compiled elsewhere");
+  const bool gpu = cuda::device_count() > 0;
+  if (builder != nullptr) {
+    const auto built = builder->build_cuda(
+        "extern \"C\" __global__ void kernel() {}\nextern \"C\" int kb_run(const void*) { "
+        "kernel<<<1, 1>>>(); return cudaGetLastError(); }\n",
+        gpu ? cuda::architecture(0) : "sm_90");
+    if (!built) return note(built.error());
+    if (built->status != build::Status::ok)
+      return note("nvcc does not compile: " + telling_line(built->log));
+  }
+  const std::string driver = driver_version();
+  const std::string need = fmt::format("libraries made by CUDA {} need driver {} or later",
+                                       nvcc->version, oldest_driver(nvcc->major));
+  if (!gpu && driver.empty())
+    return note(
+        fmt::format("the NVIDIA driver is missing ({}); .cu candidates can be compiled, "
+                    "for --arch",
+                    need));
+  if (!driver.empty() && std::stoi(driver) < oldest_driver(nvcc->major))
+    return note(fmt::format("the NVIDIA driver {} is too old: {}", driver, need));
+  if (!gpu)
+    return note("a GPU that can be used is missing; .cu candidates can be compiled, for --arch");
+  return {"cuda_cpp backend", fmt::format("ready ({})", need), Finding::State::ready};
+}
+
+void add_gpus(std::vector<Finding>& findings) {
+  const int count = cuda::device_count();
+  findings.push_back(
+      {"gpu", cuda::availability(), count > 0 ? Finding::State::ready : Finding::State::note});
+  for (int i = 0; i < count; ++i) {
+    if (const auto device = cuda::open_device(i))
+      findings.push_back({(*device)->name(), (*device)->describe().dump(), Finding::State::ready});
+    else
+      findings.push_back({fmt::format("cuda:{}", i), device.error(), Finding::State::missing});
+  }
+}
+
 std::vector<Finding> examine(const std::string& python_option) {
   std::vector<Finding> findings;
   struct sysinfo memory {};
@@ -77,7 +150,8 @@ std::vector<Finding> examine(const std::string& python_option) {
   build::Options build;
   build.cache_directory = build::default_cache_directory();
   build.include_directory = root / "include";
-  if (auto builder = build::Builder::create(build, launcher))
+  auto builder = build::Builder::create(build, launcher);
+  if (builder)
     findings.push_back(
         {"compiler", "g++; build cache " + build.cache_directory.string(), Finding::State::ready});
   else
@@ -88,7 +162,15 @@ std::vector<Finding> examine(const std::string& python_option) {
     findings.push_back({"cpp backend",
                         "kernelbench-native-worker is missing beside kernelbench: build again",
                         Finding::State::missing});
-  findings.push_back({"gpu", "this version judges on the CPU only", Finding::State::note});
+  const auto nvcc = build::find_nvcc(build::nvcc_folders());
+  if (nvcc)
+    findings.push_back({"cuda toolkit",
+                        fmt::format("{}, version {}", nvcc->path.string(), nvcc->version),
+                        Finding::State::ready});
+  else
+    findings.push_back({"cuda toolkit", nvcc.error(), Finding::State::note});
+  findings.push_back(check_cuda_backend(nvcc, builder ? &*builder : nullptr));
+  add_gpus(findings);
   return findings;
 }
 
@@ -103,13 +185,15 @@ int doctor(const std::string& python, bool json) {
     if (json)
       rows.push_back({{"what", finding.what}, {"state", word}, {"detail", finding.detail}});
     else
-      fmt::print("{:<8} {:<12} {}\n", word, finding.what, finding.detail);
+      fmt::print("{:<8} {:<17} {}\n", word, finding.what, finding.detail);
   }
   if (json)
     fmt::print("{}\n", nlohmann::json{{"fit", fit}, {"findings", rows}}.dump(2));
   else
-    fmt::print("{}\n", fit ? "This machine can judge kernels on the CPU."
-                           : "Something is missing: see above.");
+    fmt::print("{}\n", !fit ? "Something is missing: see above."
+                       : cuda::device_count() > 0
+                           ? "This machine can judge kernels on its GPU and on the CPU."
+                           : "This machine can judge kernels on the CPU.");
   return fit ? kOk : kFindings;
 }
 

@@ -26,11 +26,14 @@ int eval(const EvalFlags& flags) {
   const auto candidate = value_or_usage_error(problem::load_candidate(flags.candidate));
   if (const auto missing = check::has_entry_point(candidate))
     throw UsageError(fmt::format("{}: {}", flags.candidate, *missing));
-  const auto options = options_from(flags.judging);
+  const auto devices = devices_of(flags.judging);
+  if (devices.size() > 1) throw UsageError("eval judges on one device; --device lists several");
+  const auto options = options_from(flags.judging, device_for(candidate.backend, devices));
+  auto device = value_or_usage_error(judge::open_device(options.device));
   Workshop workshop(flags.judging);
-  judge::Evaluator evaluator(workshop.environment(), options);
+  judge::Evaluator evaluator(workshop.environment(), options, std::move(device));
   // The imports of torch run while the candidate compiles.
-  evaluator.warm_up(candidate.backend, candidate.backend == problem::Backend::python ? 1 : 0);
+  evaluator.warm_up(candidate.backend);
   const auto build = evaluator.build(problem, candidate);
   if (!build) throw UsageError(build.error().message);
   std::optional<judge::Result> result;
@@ -56,7 +59,8 @@ Command add_eval(CLI::App& root) {
   auto* app = root.add_subcommand("eval", "Judge one kernel against its PyTorch reference");
   app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")
       ->required();
-  app->add_option("candidate", flags->candidate, "the kernel: .cpp, or .py with a class ModelNew")
+  app->add_option("candidate", flags->candidate,
+                  "the kernel: .cu, .cpp, or .py with a class ModelNew")
       ->required();
   app->add_flag("--json", flags->json, "print one JSON object");
   add_judging_options(*app, flags->judging);

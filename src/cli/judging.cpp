@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "cli/failure.h"
+#include "device/cuda/cuda.h"
 #include "problem/problem.h"
 
 namespace kb::cli {
 namespace {
+
+// Less than this and no worker starts.
+constexpr double kLeastMemoryGb = 0.25;
 
 judge::milliseconds limit_of(double seconds) {
   return judge::milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -41,6 +48,19 @@ std::filesystem::path program_folder() {
   return program.parent_path();
 }
 
+void add_build_options(CLI::App& app, JudgingFlags& flags) {
+  app.add_option("--sandbox", flags.sandbox, "auto, require or none")
+      ->check(CLI::IsMember({"auto", "require", "none"}))
+      ->capture_default_str();
+  app.add_option("--compile-timeout", flags.compile_timeout_s, "seconds")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option(
+      "--python", flags.python,
+      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
+  app.add_option("--cache", flags.cache, "folder of the build cache; default ~/.cache/kernelbench");
+}
+
 void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   const auto positive = CLI::PositiveNumber;
   app.add_option("--size", flags.size,
@@ -51,8 +71,8 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--precision", flags.precision, "of inputs and weights")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  app.add_option("--device", flags.device, "cpu")
-      ->check(CLI::IsMember({"cpu"}))
+  app.add_option("--device,--devices", flags.device,
+                 "cpu, cuda:0, or several as cuda:0,cuda:1; auto: a GPU where there is one")
       ->capture_default_str();
   app.add_option(
          "--rules", flags.rules,
@@ -72,15 +92,9 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--excessive-speedup", flags.excessive_speedup, "flag a larger speedup for review")
       ->check(positive)
       ->capture_default_str();
-  app.add_option("--sandbox", flags.sandbox, "auto, require or none")
-      ->check(CLI::IsMember({"auto", "require", "none"}))
-      ->capture_default_str();
   app.add_option("--memory", flags.memory_gb,
-                 "GB that a worker may allocate, beside inputs and outputs")
-      ->check(positive)
-      ->capture_default_str();
-  app.add_option("--compile-timeout", flags.compile_timeout_s, "seconds")
-      ->check(positive)
+                 "GB of the host's memory that a worker may allocate, beside inputs and outputs")
+      ->check(CLI::Range(kLeastMemoryGb, 1e6))
       ->capture_default_str();
   app.add_option("--load-timeout", flags.load_timeout_s, "seconds for import and construction")
       ->check(positive)
@@ -95,15 +109,47 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--timeout", flags.timeout_s, "seconds for one evaluation, compilation aside")
       ->check(positive)
       ->capture_default_str();
-  app.add_option(
-      "--python", flags.python,
-      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
-  app.add_option("--cache", flags.cache, "folder of the build cache; default ~/.cache/kernelbench");
+  add_build_options(app, flags);
 }
 
-judge::Options options_from(const JudgingFlags& flags) {
+std::vector<std::string> devices_of(const JudgingFlags& flags) {
+  std::vector<std::string> devices;
+  if (flags.device == "auto") return devices;
+  std::stringstream list(flags.device);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (name == "cuda") name = "cuda:0";
+    const bool gpu = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
+                     name.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (name != "cpu" && !gpu)
+      throw UsageError(
+          fmt::format("there is no device '{}'; devices are cpu, cuda:0, cuda:1 …", name));
+    if (std::ranges::find(devices, name) == devices.end()) devices.push_back(name);
+  }
+  if (devices.empty()) throw UsageError("--device names no device; give cpu, cuda:0 or auto");
+  return devices;
+}
+
+std::string device_for(problem::Backend backend, const std::vector<std::string>& devices) {
+  const auto gpu = std::ranges::find_if(devices, [](const auto& d) { return d != "cpu"; });
+  const bool cpu = std::ranges::find(devices, "cpu") != devices.end();
+  switch (backend) {
+    case problem::Backend::cpp:
+      if (!devices.empty() && !cpu)
+        throw UsageError("a .cpp candidate runs on the CPU: judge it with --device cpu");
+      return "cpu";
+    case problem::Backend::cuda_cpp:
+      if (!devices.empty() && gpu == devices.end())
+        throw UsageError("a .cu candidate needs a GPU: judge it with --device cuda:0");
+      return devices.empty() ? "cuda:0" : *gpu;
+    case problem::Backend::python: break;
+  }
+  if (!devices.empty()) return devices.front();
+  return cuda::device_count() > 0 ? "cuda:0" : "cpu";
+}
+
+judge::Options options_from(const JudgingFlags& flags, const std::string& device) {
   judge::Options options;
-  options.device = flags.device;
+  options.device = device;
   options.precision = flags.precision;
   options.size = flags.size;
   for (const auto& assignment : flags.set) add_assignment(options.set, assignment);
@@ -121,6 +167,24 @@ judge::Options options_from(const JudgingFlags& flags) {
   return options;
 }
 
+std::unique_ptr<sandbox::Launcher> make_launcher(const JudgingFlags& flags) {
+  auto launcher = std::make_unique<sandbox::Launcher>(mode_from(flags.sandbox));
+  if (flags.sandbox == "require" && !launcher->will_sandbox())
+    throw UsageError(launcher->unavailable_reason());
+  return launcher;
+}
+
+std::unique_ptr<build::Builder> make_builder(const JudgingFlags& flags,
+                                             sandbox::Launcher& launcher) {
+  build::Options build;
+  build.cache_directory =
+      flags.cache.empty() ? build::default_cache_directory() : std::filesystem::path(flags.cache);
+  build.include_directory = problem::installation_root() / "include";
+  build.time_limit = limit_of(flags.compile_timeout_s);
+  return std::make_unique<build::Builder>(
+      value_or_usage_error(build::Builder::create(std::move(build), launcher)));
+}
+
 Workshop::Workshop(const JudgingFlags& flags) {
   const auto root = problem::installation_root();
   const auto native_worker = program_folder() / "kernelbench-native-worker";
@@ -129,18 +193,11 @@ Workshop::Workshop(const JudgingFlags& flags) {
         fmt::format("{} is missing: build or install kernelbench again", native_worker.string()));
   auto python =
       value_or_usage_error(worker::probe_python(worker::choose_python(flags.python, root)));
-  launcher_ = std::make_unique<sandbox::Launcher>(mode_from(flags.sandbox));
-  if (flags.sandbox == "require" && !launcher_->will_sandbox())
-    throw UsageError(launcher_->unavailable_reason());
-  build::Options build;
-  build.cache_directory =
-      flags.cache.empty() ? build::default_cache_directory() : std::filesystem::path(flags.cache);
-  build.include_directory = root / "include";
-  build.time_limit = limit_of(flags.compile_timeout_s);
-  builder_ = std::make_unique<build::Builder>(
-      value_or_usage_error(build::Builder::create(std::move(build), *launcher_)));
-  environment_.emplace(
-      judge::Environment{*launcher_, *builder_, std::move(python), root, native_worker});
+  launcher_ = make_launcher(flags);
+  builder_ = make_builder(flags, *launcher_);
+  environment_.emplace(judge::Environment{*launcher_, *builder_, std::move(python), root,
+                                          native_worker,
+                                          program_folder() / "libkernelbench-heap.so"});
 }
 
 }  // namespace kb::cli

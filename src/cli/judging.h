@@ -11,6 +11,7 @@
 #include "build/build.h"
 #include "judge/evaluator.h"
 #include "judge/options.h"
+#include "problem/candidate.h"
 #include "sandbox/sandbox.h"
 
 namespace kb::cli {
@@ -20,7 +21,7 @@ struct JudgingFlags {
   std::string size = "public";
   std::vector<std::string> set;
   std::string precision = "fp32";
-  std::string device = "cpu";
+  std::string device = "auto";
   std::string rules = "own";
   std::string sandbox = "auto";
   std::string python;
@@ -36,9 +37,24 @@ struct JudgingFlags {
          call_timeout_s = 10, timeout_s = 600;
 };
 
+/// The options that a compilation needs: --sandbox, --compile-timeout, --python, --cache.
+void add_build_options(CLI::App& app, JudgingFlags& flags);
+/// Those and all others.
 void add_judging_options(CLI::App& app, JudgingFlags& flags);
 /// UsageError for a word that means nothing.
-judge::Options options_from(const JudgingFlags& flags);
+judge::Options options_from(const JudgingFlags& flags, const std::string& device);
+/// The devices that --device lists; empty for `auto`. UsageError for a name that is none.
+std::vector<std::string> devices_of(const JudgingFlags& flags);
+/// Where a candidate of this backend is judged: one of `devices`, or, without any, the first GPU
+/// for
+/// `.cu`, and for Python where there is one, else the CPU. UsageError where that cannot be.
+std::string device_for(problem::Backend backend, const std::vector<std::string>& devices);
+
+/// UsageError where --sandbox cannot be had.
+std::unique_ptr<sandbox::Launcher> make_launcher(const JudgingFlags& flags);
+/// UsageError where there is no compiler or no cache.
+std::unique_ptr<build::Builder> make_builder(const JudgingFlags& flags,
+                                             sandbox::Launcher& launcher);
 
 /// The environment of evaluations, made from flags. UsageError where something essential is
 /// missing.

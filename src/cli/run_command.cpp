@@ -1,18 +1,18 @@
 // kernelbench run DIR: judges every sample of a folder, and resumes where it was stopped.
 //
-// On the CPU the device is what compiles, too: all samples are built first, in parallel, and then
-// judged one after another, so that no compiler runs beside a clock. Samples of one problem
-// follow each other, so that its reference is loaded and timed alone once.
+// Each device has one judge, a thread. Samples of one problem follow each other on one device, so
+// that its reference is loaded and timed alone once. GPUs judge what has been compiled while the
+// rest is still being compiled. On the CPU the device is what compiles, too: what is judged there
+// is built first, and judged when no compiler runs any more beside the clock.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <set>
 #include <thread>
 
@@ -20,7 +20,10 @@
 #include "cli/failure.h"
 #include "cli/judging.h"
 #include "cli/progress.h"
+#include "cli/samples.h"
 #include "cli/summary.h"
+#include "device/cuda/cuda.h"
+#include "judge/building.h"
 #include "problem/problem.h"
 #include "store/kernelbench_results.h"
 #include "store/store.h"
@@ -30,13 +33,7 @@ namespace {
 
 struct RunFlags {
   JudgingFlags judging;
-  std::string folder;
-  std::vector<int> levels;
-  std::string ids;
-  int draw = 0;
-  std::uint64_t seed = 0;
-  unsigned jobs = 0;
-  bool json = false;
+  SampleFlags samples;
 };
 
 /// One sample on its way to a result.
@@ -47,144 +44,227 @@ struct Job {
       candidate;  ///< none: the file cannot be a candidate, `refusal` says why
   std::string refusal;
   store::Key key;
-  std::optional<std::expected<build::Result, judge::Refusal>> build;
+  std::string kind;  ///< of the device: "cpu" or "cuda"
+  std::optional<std::expected<build::Result, std::string>> build;
 };
 
-std::vector<problem::Sample> select(const RunFlags& flags) {
-  auto samples = value_or_usage_error(problem::find_samples(flags.folder));
-  if (!flags.levels.empty())
-    std::erase_if(samples, [&](const auto& s) {
-      return std::ranges::find(flags.levels, s.id.level) == flags.levels.end();
-    });
-  if (!flags.ids.empty()) {
-    const auto wanted = value_or_usage_error(problem::parse_ranges(flags.ids));
-    std::erase_if(samples, [&](const auto& s) {
-      return std::ranges::find(wanted, s.id.number) == wanted.end();
-    });
-  }
-  if (flags.draw > 0) {
-    std::set<problem::Id> ids;
-    for (const auto& sample : samples) ids.insert(sample.id);
-    std::vector<problem::Id> chosen(ids.begin(), ids.end());
-    std::mt19937_64 random(flags.seed);
-    std::ranges::shuffle(chosen, random);
-    chosen.resize(std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(flags.draw)));
-    std::erase_if(samples,
-                  [&](const auto& s) { return std::ranges::find(chosen, s.id) == chosen.end(); });
-  }
-  if (samples.empty())
-    throw UsageError(
-        fmt::format("no sample in {} is selected by --level, --ids or --sample", flags.folder));
-  return samples;
-}
+class Run {
+ public:
+  Run(const RunFlags& flags, store::Store& store, Workshop& workshop,
+      std::vector<std::string> devices)
+      : flags_(flags), store_(store), workshop_(workshop), devices_(std::move(devices)) {}
 
-std::string label_of(const Job& job) {
-  return fmt::format("{} sample {}", job.sample.id.text(), job.sample.sample);
-}
+  /// Takes in what has not been judged yet. Returns how many have been.
+  std::size_t add(const std::vector<problem::Sample>& samples);
+  void judge_all();
+  /// False: something is left to do.
+  bool finished() const { return finished_; }
 
-void compile_all(std::vector<Job>& jobs, const judge::Evaluator& evaluator, unsigned threads) {
-  std::vector<Job*> to_build;
-  for (auto& job : jobs)
-    if (job.candidate) to_build.push_back(&job);
-  Progress progress("compiled", to_build.size());
-  std::mutex mutex;
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < to_build.size();) {
-      auto built = evaluator.build(to_build[i]->problem, *to_build[i]->candidate);
-      const std::scoped_lock lock(mutex);
-      to_build[i]->build = std::move(built);
-      progress.done("");
-    }
+ private:
+  // Jobs of one problem on one kind of device.
+  struct Group {
+    std::string kind;
+    std::vector<std::size_t> jobs;
+    bool taken = false;
   };
-  std::vector<std::jthread> pool;
-  for (unsigned t = 0; t < std::max(threads, 1u); ++t) pool.emplace_back(work);
+
+  void leave_out(const std::string& why);
+  void compile(const std::vector<std::size_t>& jobs);
+  std::optional<Group> next_group(const std::string& kind);
+  void judge_on(const std::string& device);
+  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress, bool more);
+  void keep(const Job& job, const judge::Result& result, const judge::Options& options);
+
+  const RunFlags& flags_;
+  store::Store& store_;
+  Workshop& workshop_;
+  std::vector<std::string> devices_;
+  std::vector<Job> jobs_;
+  std::vector<Group> groups_;
+  std::optional<Progress> progress_;
+  std::mutex mutex_;  // of all that the judges share, and of `build` of a job
+  std::condition_variable built_;
+  std::string failure_;  // of the store: ends the run
+  bool finished_ = true;
+};
+
+void Run::leave_out(const std::string& why) {
+  fmt::print(stderr, "kernelbench: left out: {}\n", why);
+  finished_ = false;
 }
 
-int run(const RunFlags& flags) {
-  const auto options = options_from(flags.judging);
-  const auto samples = select(flags);
+std::size_t Run::add(const std::vector<problem::Sample>& samples) {
   const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
-  const std::filesystem::path folder(flags.folder);
-  auto store = value_or_usage_error(store::Store::open(folder / "kernelbench.db"));
-
-  Workshop workshop(flags.judging);
-  auto settings = judge::settings_json(options);
-  settings["torch"] = workshop.environment().python.torch_version;
-
-  std::vector<Job> jobs;
-  std::map<problem::Id, std::string> unknown;
+  std::set<problem::Id> unknown;
+  std::map<std::string, std::size_t> without_gpu;
   std::size_t known = 0;
   for (const auto& sample : samples) {
     auto problem = catalog.load(sample.id);
     if (!problem) {
-      unknown.emplace(sample.id, problem.error());
+      if (unknown.insert(sample.id).second) leave_out(problem.error());
       continue;
     }
-    Job job{sample, std::move(*problem), std::nullopt, "", {}, std::nullopt};
+    Job job{sample, std::move(*problem), std::nullopt, "", {}, "", std::nullopt};
     auto candidate = problem::load_candidate(sample.path);
     if (candidate)
       job.candidate = std::move(*candidate);
     else
       job.refusal = candidate.error();
+    const auto device =
+        device_for(job.candidate ? job.candidate->backend : problem::Backend::python, devices_);
+    job.kind = judge::kind_of_device(device);
+    if (job.kind == "cuda" && cuda::device_count() == 0) {
+      ++without_gpu[cuda::availability()];
+      continue;
+    }
+    const auto options = options_from(flags_.judging, device);
+    auto settings = judge::settings_json(options);
+    settings["torch"] = workshop_.environment().python.torch_version;
     job.key = {job.problem.label, sample.sample,
                job.problem.hash,  job.candidate ? job.candidate->hash : job.refusal,
-               options.device,    settings.dump()};
-    if (value_or_usage_error(store.find(job.key)))
+               job.kind,          settings.dump()};
+    if (value_or_usage_error(store_.find(job.key))) {
       ++known;
-    else
-      jobs.push_back(std::move(job));
-  }
-  for (const auto& [id, why] : unknown) fmt::print(stderr, "kernelbench: left out: {}\n", why);
-  if (known > 0) fmt::print("{} of {} samples have been judged already\n", known, samples.size());
-
-  bool unfinished = !unknown.empty();
-  if (!jobs.empty()) {
-    judge::Evaluator evaluator(workshop.environment(), options);
-    compile_all(jobs, evaluator, flags.jobs > 0 ? flags.jobs : std::thread::hardware_concurrency());
-    auto python_left = static_cast<std::size_t>(std::ranges::count_if(jobs, [](const Job& job) {
-      return job.candidate && job.candidate->backend == problem::Backend::python;
-    }));
-    Progress progress("judged", jobs.size());
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      auto& job = jobs[i];
-      std::optional<judge::Result> result;
-      if (!job.candidate) {
-        problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
-        result =
-            judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
-      } else if (!*job.build) {
-        result = judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error,
-                                 job.build->error().message);
-      } else {
-        const bool python = job.candidate->backend == problem::Backend::python;
-        evaluator.warm_up(job.candidate->backend, python_left);
-        if (python) --python_left;
-        auto judged =
-            evaluator.evaluate(job.problem, *job.candidate, **job.build, [&](const char* phase) {
-              progress.working_on(fmt::format("{} {}", label_of(job), phase));
-            });
-        result =
-            judged ? std::move(*judged)
-                   : judge::unjudged(job.problem, *job.candidate,
-                                     judge::Verdict::infrastructure_error, judged.error().message);
-      }
-      if (result->verdict == judge::Verdict::infrastructure_error) unfinished = true;
-      auto json = judge::to_json(*result, options);
-      json["sample"] = job.sample.sample;
-      store::Row row{job.key, std::string(name_of(result->verdict)),
-                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ""};
-      if (auto put = store.put(row); !put) throw UsageError(put.error());
-      progress.done(
-          fmt::format("{:<20} {:<7} {}", label_of(job), result->backend, one_line(*result)));
+      continue;
     }
+    const auto group = std::ranges::find_if(groups_, [&](const Group& g) {
+      return g.kind == job.kind && jobs_[g.jobs.front()].problem.label == job.problem.label;
+    });
+    if (group == groups_.end())
+      groups_.push_back({job.kind, {jobs_.size()}, false});
+    else
+      group->jobs.push_back(jobs_.size());
+    jobs_.push_back(std::move(job));
   }
+  for (const auto& [why, count] : without_gpu)
+    leave_out(fmt::format("{} samples that need a GPU: {}", count, why));
+  return known;
+}
+
+void Run::compile(const std::vector<std::size_t>& jobs) {
+  judge::BuildTarget target{workshop_.environment().python,
+                            workshop_.environment().installation_root, cuda::architecture(0)};
+  in_parallel(jobs.size(), flags_.samples.jobs, [&](std::size_t i) {
+    Job& job = jobs_[jobs[i]];
+    if (!job.candidate) return;
+    auto built = judge::build_candidate(workshop_.environment().builder, target, job.problem,
+                                        *job.candidate);
+    const std::scoped_lock lock(mutex_);
+    job.build = std::move(built);
+    built_.notify_all();
+  });
+}
+
+std::optional<Run::Group> Run::next_group(const std::string& kind) {
+  const std::scoped_lock lock(mutex_);
+  for (auto& group : groups_)
+    if (group.kind == kind && !group.taken) {
+      group.taken = true;
+      return group;
+    }
+  return std::nullopt;
+}
+
+judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress, bool more) {
+  if (!job.candidate) {
+    const problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
+    return judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
+  }
+  evaluator.warm_up(job.candidate->backend, more);
+  {
+    std::unique_lock lock(mutex_);
+    built_.wait(lock, [&] { return job.build.has_value(); });
+  }
+  const auto ours = [&](const std::string& message) {
+    return judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error,
+                           message);
+  };
+  if (!*job.build) return ours(job.build->error());
+  auto judged =
+      evaluator.evaluate(job.problem, *job.candidate, **job.build, [&](const char* phase) {
+        const std::scoped_lock lock(mutex_);
+        progress.working_on(fmt::format("{} {}", label_of(job.sample), phase));
+      });
+  return judged ? std::move(*judged) : ours(judged.error().message);
+}
+
+void Run::keep(const Job& job, const judge::Result& result, const judge::Options& options) {
+  auto json = judge::to_json(result, options);
+  json["sample"] = job.sample.sample;
+  const store::Row row{job.key, std::string(name_of(result.verdict)),
+                       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ""};
+  const std::scoped_lock lock(mutex_);
+  if (result.verdict == judge::Verdict::infrastructure_error) finished_ = false;
+  if (auto put = store_.put(row); !put) failure_ = put.error();
+  progress_->done(
+      fmt::format("{:<20} {:<7} {}", label_of(job.sample), result.backend, one_line(result)));
+}
+
+void Run::judge_on(const std::string& device) {
+  const auto options = options_from(flags_.judging, device);
+  auto opened = judge::open_device(device);
+  if (!opened) {
+    const std::scoped_lock lock(mutex_);
+    leave_out(opened.error());
+    return;
+  }
+  judge::Evaluator evaluator(workshop_.environment(), options, std::move(*opened));
+  const std::string kind = judge::kind_of_device(device);
+  auto group = next_group(kind);
+  while (group) {
+    // Known one ahead, so that the next problem's worker can import meanwhile.
+    auto next = next_group(kind);
+    for (std::size_t i = 0; i < group->jobs.size(); ++i) {
+      {
+        const std::scoped_lock lock(mutex_);
+        if (!failure_.empty()) return;
+      }
+      Job& job = jobs_[group->jobs[i]];
+      const bool last = i + 1 == group->jobs.size();
+      keep(job, judge_one(job, evaluator, *progress_, last && next), options);
+    }
+    group = std::move(next);
+  }
+}
+
+void Run::judge_all() {
+  if (jobs_.empty()) return;
+  std::vector<std::size_t> on_cpu, on_gpu;
+  for (const auto& group : groups_)
+    for (const std::size_t job : group.jobs) (group.kind == "cpu" ? on_cpu : on_gpu).push_back(job);
+  progress_.emplace("judged", jobs_.size());
+  {
+    std::vector<std::jthread> judges;
+    if (!on_gpu.empty())
+      for (const auto& device : devices_.empty() ? std::vector<std::string>{"cuda:0"} : devices_)
+        if (device != "cpu") judges.emplace_back([this, device] { judge_on(device); });
+    compile(on_gpu);
+  }
+  if (!on_cpu.empty()) {
+    compile(on_cpu);
+    judge_on("cpu");
+  }
+  progress_.reset();
+  if (!failure_.empty()) throw UsageError(failure_);
+  if (std::ranges::any_of(groups_, [](const Group& group) { return !group.taken; }))
+    finished_ = false;
+}
+
+int run(const RunFlags& flags) {
+  const auto devices = devices_of(flags.judging);
+  const auto samples = select_samples(flags.samples);
+  const std::filesystem::path folder(flags.samples.folder);
+  auto store = value_or_usage_error(store::Store::open(folder / "kernelbench.db"));
+  Workshop workshop(flags.judging);
+  Run run(flags, store, workshop, devices);
+  if (const auto known = run.add(samples); known > 0)
+    fmt::print("{} of {} samples have been judged already\n", known, samples.size());
+  run.judge_all();
   const auto rows = value_or_usage_error(store.rows());
-  const auto written = value_or_usage_error(store::write_kernelbench_results(folder, rows));
+  value_or_usage_error(store::write_kernelbench_results(folder, rows));
   fmt::print("{} results in {}; score them with: kernelbench score {}\n", rows.size(),
-             (folder / "kernelbench.db").string(), flags.folder);
-  (void)written;
-  return unfinished ? kFindings : kOk;
+             (folder / "kernelbench.db").string(), flags.samples.folder);
+  return run.finished() ? kOk : kFindings;
 }
 
 }  // namespace
@@ -192,16 +272,7 @@ int run(const RunFlags& flags) {
 Command add_run(CLI::App& root) {
   auto flags = std::make_shared<RunFlags>();
   auto* app = root.add_subcommand("run", "Judge a folder of samples; run it again to resume");
-  app->add_option("folder", flags->folder,
-                  "holds level_1_problem_19_sample_0_kernel.py (.cpp) and the like")
-      ->required();
-  app->add_option("--level", flags->levels, "only these levels (repeatable)");
-  app->add_option("--ids", flags->ids, "only these problem numbers, e.g. 1-10,19");
-  app->add_option("--sample", flags->draw, "only this many problems, drawn at random")
-      ->check(CLI::PositiveNumber);
-  app->add_option("--seed", flags->seed, "of --sample")->capture_default_str();
-  app->add_option("--jobs", flags->jobs, "compilations at a time; default one per CPU")
-      ->check(CLI::Range(1, 1024));
+  add_sample_options(*app, flags->samples);
   add_judging_options(*app, flags->judging);
   app->footer(
       "Results go to DIR/kernelbench.db, and to DIR/eval_results.json in KernelBench's format.\n"

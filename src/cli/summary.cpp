@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "build/log.h"
 #include "cli/progress.h"
 
 namespace kb::cli {
@@ -33,22 +34,12 @@ std::string time_text(double us) {
   return us < 1e6 ? fmt::format("{:.3f} ms", us / 1000) : fmt::format("{:.3f} s", us / 1e6);
 }
 
-std::string first_line(const std::string& text) {
-  // A compiler's first error says more than the line before it; a traceback's last line more than
-  // its first.
-  const auto error = text.find("error:");
-  const auto start = error == std::string::npos ? 0 : text.rfind('\n', error) + 1;
-  std::string line = text.substr(start, text.find('\n', start) - start);
-  if (text.starts_with("Traceback")) {
-    auto end = text.find_last_not_of('\n');
-    const auto last = text.rfind('\n', end);
-    line = text.substr(last + 1, end - last);
-  }
-  line = printable(line, false);
+}  // namespace
+
+std::string telling_line(const std::string& text) {
+  const std::string line = printable(build::first_error(text), false);
   return line.size() > 160 ? line.substr(0, 157) + "..." : line;
 }
-
-}  // namespace
 
 std::string one_line(const judge::Result& result) {
   std::string text(name_of(result.verdict));
@@ -57,7 +48,7 @@ std::string one_line(const judge::Result& result) {
                         result.speedup_ci95->low, result.speedup_ci95->high,
                         time_text(*result.time_us), time_text(*result.reference_time_us));
   if (!result.flags.empty()) text += fmt::format("  flags: {}", fmt::join(result.flags, ", "));
-  if (!result.correct() && !result.message.empty()) text += "  " + first_line(result.message);
+  if (!result.correct() && !result.message.empty()) text += "  " + telling_line(result.message);
   return text;
 }
 

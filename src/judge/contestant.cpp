@@ -21,21 +21,10 @@ namespace {
 
 constexpr milliseconds kQuietLimit{30'000};
 constexpr milliseconds kPrepareLimit{5'000};  // restoring buffers, collecting garbage
-constexpr std::uint64_t kMaxSpanBytes = std::uint64_t{2} << 30;
-
-// Reads a dense tensor out of another process, block by block, while that process is stopped.
-class RemoteSource final : public cpu::BlockSource {
- public:
-  RemoteSource(pid_t pid, std::uint64_t address) : pid_(pid), address_(address) {}
-  const std::byte* block(std::size_t offset, std::size_t size, std::byte* scratch) const override {
-    return sandbox::Process::read_memory(pid_, address_ + offset, {scratch, size}) ? scratch
-                                                                                   : nullptr;
-  }
-
- private:
-  pid_t pid_;
-  std::uint64_t address_;
-};
+constexpr std::uint64_t kMaxGatherBytes = std::uint64_t{2} << 30;  // of a view in a process
+constexpr std::uint64_t kMostSpanBytes = std::uint64_t{1} << 46;
+constexpr std::size_t kLeastHeapBytes = std::size_t{2} << 30;
+constexpr std::size_t kHeapFactor = 4;
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
@@ -68,13 +57,14 @@ std::string place_of(std::int64_t index, const TensorSpec& spec) {
 
 Contestant::Contestant(worker::Worker worker, const problem::Candidate& candidate,
                        const build::Result& build, Reference& reference, const Options& options,
-                       CpuDevice& device)
+                       Device& device, std::filesystem::path heap_library)
     : worker_(std::move(worker)),
       candidate_(candidate),
       build_(build),
       reference_(reference),
       options_(options),
       device_(device),
+      heap_library_(std::move(heap_library)),
       guard_secret_(secret_seed()) {}
 
 Failure Contestant::failure_of(const Fault& fault) const {
@@ -95,28 +85,57 @@ Failure Contestant::failure_of(const Fault& fault) const {
   return {Verdict::infrastructure_error, fault.text};
 }
 
+// For a torch worker on a GPU: room for its outputs, weights and temporaries. It is the candidate's
+// limit of device memory.
+std::size_t Contestant::heap_bytes() const {
+  const auto& spec = reference_.spec();
+  const std::size_t calls = static_cast<std::size_t>(reference_.plan().max_calls);
+  const std::size_t wanted =
+      kLeastHeapBytes +
+      kHeapFactor * (calls * (spec.input_bytes() + spec.output_bytes()) + spec.param_bytes());
+  // What is left serves the candidate's context and libraries, and the reference.
+  return std::min(wanted, device_.free_bytes() / 10 * 7);
+}
+
 std::expected<void, Failure> Contestant::load() {
   if (auto hello = worker_.await_hello(milliseconds(120'000)); !hello)
     return std::unexpected(failure_of(hello.error()));
   const auto& spec = reference_.spec();
-  const std::size_t guard = native() ? cpu::kGuardBytes : 0;
+  const std::size_t guard = native() ? kGuardBytes : 0;
   // A torch worker makes its own outputs and has no use for the region.
   std::vector<worker::RegionRequest> regions;
   if (native()) regions.push_back({.name = "outputs", .float64 = false, .guard_bytes = guard});
   layout_ = worker::plan_layout(spec, static_cast<unsigned>(reference_.plan().max_calls), regions,
                                 !native());
-  if (auto attached = worker_.attach(to_json(layout_, spec), layout_.size, kQuietLimit); !attached)
-    return std::unexpected(failure_of(attached.error()));
-  auto& arena = worker_.arena();
+  const std::string device = kind_of_device(options_.device);
+  auto layout = to_json(layout_, spec, device);
+  const auto ours = [](std::string text) {
+    return std::unexpected(Failure{Verdict::infrastructure_error, std::move(text)});
+  };
+  auto data = device_.allocate(layout_.size, true);
+  if (!data) return ours(data.error());
+  data_ = std::move(*data);
+  if (!native() && device_.ends_turns()) {
+    const std::size_t bytes = heap_bytes();
+    auto heap = device_.allocate(bytes, true);
+    if (!heap) return ours(heap.error());
+    heap_ = std::move(*heap);
+    layout["heap_size"] = bytes;
+    layout["heap_library"] = heap_library_.string();
+  }
   for (std::size_t i = 0; i < spec.params.size(); ++i)
-    cpu::copy(arena.range(layout_.params[i], spec.params[i].tensor.bytes()), reference_.params()[i],
-              device_.pool);
+    device_.copy(data_->range(layout_.params[i], spec.params[i].tensor.bytes()),
+                 reference_.params()[i]);
   for (const auto& [name, region] : layout_.regions)
     for (const auto& slot : region.offsets)
       for (std::size_t i = 0; i < slot.size(); ++i) {
-        cpu::write_guard(arena.range(slot[i] - guard, guard), guard_secret_);
-        cpu::write_guard(arena.range(slot[i] + region.tensors[i].bytes(), guard), guard_secret_);
+        device_.write_guard(data_->range(slot[i] - guard, guard), guard_secret_);
+        device_.write_guard(data_->range(slot[i] + region.tensors[i].bytes(), guard),
+                            guard_secret_);
       }
+  if (auto done = device_.synchronize(); !done) return ours(done.error());
+  if (auto attached = worker_.attach(layout, *data_, heap_.get(), kQuietLimit); !attached)
+    return std::unexpected(failure_of(attached.error()));
 
   std::vector<worker::FileDescriptor> files;
   std::vector<int> fds;
@@ -144,7 +163,7 @@ std::expected<void, Failure> Contestant::load() {
                {"size", options_.size},
                {"set", options_.set},
                {"precision", options_.precision},
-               {"device", options_.device},
+               {"device", device},
                {"weight_seed", kWeightSeed},
                {"threads", thread_count(options_)},
                {"extensions", extensions}};
@@ -170,26 +189,34 @@ std::expected<void, Failure> Contestant::prepare_turn() {
 }
 
 void Contestant::fill(std::span<const Call> calls) {
-  auto& arena = worker_.arena();
   for (const Call& call : calls) {
     const auto& offsets = layout_.inputs[call.slot];
     for (std::size_t t = 0; t < offsets.size(); ++t) {
       const auto from = reference_.master(call.slot, t);
-      cpu::copy(arena.range(offsets[t], from.size()), from, device_.pool);
+      device_.copy(data_->range(offsets[t], from.size()), from);
     }
     if (!native()) continue;
     const auto& region = layout_.regions.at("outputs");
     for (std::size_t i = 0; i < region.tensors.size(); ++i)
-      cpu::poison(arena.range(region.offsets[call.slot][i], region.tensors[i].bytes()),
-                  device_.pool);
+      device_.poison(data_->range(region.offsets[call.slot][i], region.tensors[i].bytes()));
   }
 }
 
 std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls,
-                                              milliseconds limit_per_call) {
+                                              milliseconds limit_per_call,
+                                              std::span<const Tolerance> tolerances) {
+  tolerances_.assign(tolerances.begin(), tolerances.end());
+  jobs_.clear();
   const auto limit = limit_per_call * static_cast<int>(calls.size());
-  auto turn = worker_.run(calls, reference_.spec().uses_rng, limit);
+  const std::uint64_t order = secret_seed();
+  auto turn = worker_.run(calls, reference_.spec().uses_rng, limit, [&] {
+    device_.begin_closing();
+    if (device_.ends_turns()) device_.begin_check(list_checks(calls), order);
+    return device_.closed();
+  });
   if (!turn) return std::unexpected(failure_of(turn.error()));
+  if (!native()) pid_ = worker_.process().program_pid().value_or(0);
+  if (!device_.ends_turns()) device_.begin_check(list_checks(calls), order);
   model_ms_ += turn->wall_us / 1000;
   return *turn;
 }
@@ -208,12 +235,12 @@ void Contestant::finish() {
   if (worker_.leave_turns(kPatience)) (void)worker_.request({{"op", "exit"}}, {}, kPatience);
 }
 
-std::expected<Contestant::Published, Failure> Contestant::published(std::size_t k,
-                                                                    std::size_t output) {
+std::expected<Contestant::Place, Failure> Contestant::published(std::size_t k,
+                                                                std::size_t output) const {
   const auto& outputs = reference_.spec().outputs;
   const TensorSpec& spec = outputs[output];
   std::array<std::int64_t, worker::kPublicationWords> record;
-  const auto bytes = worker_.arena().range(
+  const auto bytes = worker_.control().range(
       layout_.publications + (k * outputs.size() + output) * sizeof record, sizeof record);
   std::memcpy(record.data(), bytes.data(), sizeof record);
   const auto ndim = record[2];
@@ -237,150 +264,223 @@ std::expected<Contestant::Published, Failure> Contestant::published(std::size_t 
                             known ? name_of(static_cast<DType>(record[1])) : "of an unknown type",
                             name_of(spec.dtype))});
   }
-  Published where{static_cast<std::uint64_t>(record[0]),
-                  std::vector<std::int64_t>(record.begin() + 12, record.begin() + 12 + ndim), 0};
-  // Hostile numbers: nothing here may wrap around.
+  Place place{.space = static_cast<std::uint64_t>(record[20]),
+              .address = static_cast<std::uint64_t>(record[0]),
+              .span_bytes = 0,
+              .source = {}};
+  const std::vector<std::int64_t> strides(record.begin() + 12, record.begin() + 12 + ndim);
+  if (auto located = locate(place, strides, output); !located)
+    return std::unexpected(located.error());
+  return place;
+}
+
+// Checks the address and strides that a worker has published, and finds what they mean here.
+// Hostile numbers: nothing may wrap around.
+std::expected<void, Failure> Contestant::locate(Place& place,
+                                                const std::vector<std::int64_t>& strides,
+                                                std::size_t output) const {
+  const TensorSpec& spec = reference_.spec().outputs[output];
+  const Failure nonsense{Verdict::tampering, "a publication record makes no sense"};
   std::uint64_t last = 0;
-  bool sane = true;
-  for (std::size_t d = 0; d < where.strides.size(); ++d) {
+  for (std::size_t d = 0; d < strides.size(); ++d) {
+    if (strides[d] < 0) return std::unexpected(nonsense);
     std::uint64_t reach = 0;
-    sane = sane && where.strides[d] >= 0;
-    if (sane && shape[d] > 1)
-      sane = !__builtin_mul_overflow(static_cast<std::uint64_t>(where.strides[d]),
-                                     static_cast<std::uint64_t>(shape[d] - 1), &reach) &&
-             !__builtin_add_overflow(last, reach, &last);
+    if (spec.shape[d] > 1 &&
+        (__builtin_mul_overflow(static_cast<std::uint64_t>(strides[d]),
+                                static_cast<std::uint64_t>(spec.shape[d] - 1), &reach) ||
+         __builtin_add_overflow(last, reach, &last)))
+      return std::unexpected(nonsense);
   }
-  if (!sane)
-    return std::unexpected(Failure{Verdict::tampering, "a publication record makes no sense"});
-  if (last >= kMaxSpanBytes / size_of(spec.dtype))
-    return std::unexpected(Failure{
-        Verdict::runtime_error,
-        fmt::format("output {} is a view that spans over {} GiB", output, kMaxSpanBytes >> 30)});
-  where.span_bytes = spec.numel() == 0 ? 0 : (last + 1) * size_of(spec.dtype);
-  return where;
-}
-
-// Copies a strided tensor out of the worker and lays it out densely.
-std::expected<std::vector<std::byte>, Failure> Contestant::gather(const Published& where,
-                                                                  const TensorSpec& spec) {
-  const Failure unreadable{Verdict::tampering, "a published output cannot be read"};
-  auto pid = worker_.process().program_pid();
-  std::vector<std::byte> span(where.span_bytes);
-  if (!pid || !sandbox::Process::read_memory(*pid, where.address, span))
-    return std::unexpected(unreadable);
   const std::size_t size = size_of(spec.dtype);
-  std::vector<std::byte> dense(spec.bytes());
-  std::vector<std::int64_t> index(spec.shape.size(), 0);
-  const std::int64_t count = spec.numel();
-  std::int64_t offset = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::memcpy(dense.data() + static_cast<std::size_t>(i) * size,
-                span.data() + static_cast<std::size_t>(offset) * size, size);
-    for (std::size_t d = index.size(); d-- > 0;) {
-      offset += where.strides[d];
-      if (++index[d] < spec.shape[d]) break;
-      offset -= where.strides[d] * spec.shape[d];
-      index[d] = 0;
-    }
+  if (last >= kMostSpanBytes / size) return std::unexpected(nonsense);
+  place.span_bytes = spec.numel() == 0 ? 0 : (last + 1) * size;
+  const bool dense = is_dense(spec, strides);
+  if (!dense) place.source.strides = strides;
+  if (place.space == static_cast<std::uint64_t>(worker::PublishedIn::process)) {
+    if (device_.ends_turns()) return std::unexpected(nonsense);
+    if (!dense && place.span_bytes > kMaxGatherBytes)
+      return std::unexpected(
+          Failure{Verdict::runtime_error, fmt::format("output {} is a view that spans over {} GiB",
+                                                      output, kMaxGatherBytes >> 30)});
+    place.source.pid = pid_;
+    place.source.address = place.address;
+    return {};
   }
-  return dense;
+  const Memory* memory = nullptr;
+  if (place.space == static_cast<std::uint64_t>(worker::PublishedIn::data)) memory = data_.get();
+  if (place.space == static_cast<std::uint64_t>(worker::PublishedIn::heap)) memory = heap_.get();
+  if (memory == nullptr || place.address % size != 0 || place.address > memory->bytes().size() ||
+      place.span_bytes > memory->bytes().size() - place.address)
+    return std::unexpected(nonsense);
+  place.source.data = memory->bytes().data() + place.address;
+  return {};
 }
 
-bool Contestant::outputs_overlap(std::size_t calls) {
-  if (native()) return false;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-  for (std::size_t k = 0; k < calls; ++k) {
-    // Outputs of one call may share memory with each other; those of different calls may not.
-    for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i) {
-      const auto where = published(k, i);
-      if (!where) return false;  // check() says what is wrong
-      for (const auto& [begin, end] : ranges)
-        if (where->span_bytes > 0 && where->address < end &&
-            begin < where->address + where->span_bytes)
-          return true;
+Contestant::Places Contestant::places_of(std::size_t k, const Call& call) const {
+  Places places;
+  for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i) {
+    if (!native()) {
+      places.push_back(published(k, i));
+      continue;
     }
-    for (std::size_t i = 0; i < reference_.spec().outputs.size(); ++i)
-      if (const auto where = published(k, i); where && where->span_bytes > 0)
-        ranges.emplace_back(where->address, where->address + where->span_bytes);
+    const std::size_t at = layout_.regions.at("outputs").offsets[call.slot][i];
+    places.push_back(Place{.space = static_cast<std::uint64_t>(worker::PublishedIn::data),
+                           .address = at,
+                           .span_bytes = reference_.spec().outputs[i].bytes(),
+                           .source = {.data = data_->bytes().data() + at}});
+  }
+  return places;
+}
+
+bool Contestant::tolerance_is_wider() const {
+  const double strict = public_tolerance(options_.precision);
+  return std::ranges::any_of(tolerances_, [&](const Tolerance& tolerance) {
+    return tolerance.atol != strict || tolerance.rtol != strict;
+  });
+}
+
+// What the device is to look at when the calls have been made. The outputs are found now, and once:
+// what the worker publishes later changes nothing.
+CheckList Contestant::list_checks(std::span<const Call> calls) {
+  const auto& spec = reference_.spec();
+  const double strict = public_tolerance(options_.precision);
+  CheckList list;
+  for (std::size_t k = 0; k < calls.size(); ++k) {
+    const Call& call = calls[k];
+    CallJobs jobs{.call = call,
+                  .places = places_of(k, call),
+                  .first_compare = list.compare.size(),
+                  .first_equal = list.equal.size(),
+                  .first_guard = list.guards.size()};
+    const auto compare_all = [&](const auto& tolerance_of) {
+      for (std::size_t i = 0; i < spec.outputs.size(); ++i)
+        if (jobs.places[i])
+          list.compare.push_back({.candidate = jobs.places[i]->source,
+                                  .spec = spec.outputs[i],
+                                  .reference = reference_.expected(call.slot, i).data(),
+                                  .reference_dtype = spec.outputs[i].dtype,
+                                  .tolerance = tolerance_of(i)});
+    };
+    compare_all([&](std::size_t i) { return tolerances_[i]; });
+    jobs.first_strict = list.compare.size();
+    if (tolerance_is_wider())
+      compare_all([&](std::size_t) {
+        return Tolerance{strict, strict, std::numeric_limits<double>::infinity()};
+      });
+    if (!spec.mutates_inputs)
+      for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
+        const auto master = reference_.master(call.slot, t);
+        list.equal.push_back({data_->range(layout_.inputs[call.slot][t], master.size()), master});
+      }
+    if (native()) {
+      const auto& region = layout_.regions.at("outputs");
+      for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+        const std::size_t at = region.offsets[call.slot][i];
+        list.guards.push_back({data_->range(at - kGuardBytes, kGuardBytes), guard_secret_});
+        list.guards.push_back(
+            {data_->range(at + region.tensors[i].bytes(), kGuardBytes), guard_secret_});
+      }
+    }
+    jobs_.push_back(std::move(jobs));
+  }
+  return list;
+}
+
+bool Contestant::outputs_overlap() const {
+  if (native()) return false;
+  struct Range {
+    std::uint64_t space, begin, end;
+  };
+  std::vector<Range> ranges;
+  for (const auto& jobs : jobs_) {
+    // Outputs of one call may share memory with each other; those of different calls may not.
+    const std::size_t before = ranges.size();
+    for (const auto& place : jobs.places) {
+      if (!place) return false;  // checks() says what is wrong
+      if (place->span_bytes == 0) continue;
+      const Range own{place->space, place->address, place->address + place->span_bytes};
+      for (std::size_t i = 0; i < before; ++i)
+        if (ranges[i].space == own.space && own.begin < ranges[i].end && ranges[i].begin < own.end)
+          return true;
+      ranges.push_back(own);
+    }
   }
   return false;
 }
 
-bool Contestant::params_intact() {
+std::expected<bool, Failure> Contestant::params_intact() {
+  CheckList list;
   const auto& params = reference_.params();
   for (std::size_t i = 0; i < params.size(); ++i)
-    if (!cpu::equal(worker_.arena().range(layout_.params[i], params[i].size()), params[i],
-                    device_.pool))
-      return false;
-  return true;
+    list.equal.push_back({data_->range(layout_.params[i], params[i].size()), params[i]});
+  device_.begin_check(std::move(list), secret_seed());
+  const auto results = device_.end_check();
+  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  return std::ranges::all_of(results->equal, [](bool same) { return same; });
 }
 
-Check Contestant::check(std::size_t k, const Call& call, std::span<const cpu::Tolerance> tolerances,
-                        bool against_truth) {
+std::expected<std::vector<Check>, Failure> Contestant::checks() {
+  const auto results = device_.end_check();
+  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  std::vector<Check> checks;
+  for (const auto& jobs : jobs_) checks.push_back(judge_call(jobs, *results));
+  return checks;
+}
+
+std::expected<Check, Failure> Contestant::check_against_truth() {
+  const auto& spec = reference_.spec();
+  CheckList list;
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i)
+    if (const auto& place = jobs_.front().places[i]; place && is_floating(spec.outputs[i].dtype))
+      list.compare.push_back({.candidate = place->source,
+                              .spec = spec.outputs[i],
+                              .reference = reference_.truth_of(i).data(),
+                              .reference_dtype = DType::float64,
+                              .tolerance = {1e300, 1e300, 1e300}});
+  device_.begin_check(std::move(list), secret_seed());
+  const auto results = device_.end_check();
+  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  Check check;
+  for (const auto& found : results->compare) {
+    check.error_norm = std::hypot(check.error_norm, found.error_norm);
+    check.reference_norm = std::hypot(check.reference_norm, found.reference_norm);
+  }
+  return check;
+}
+
+Check Contestant::judge_call(const CallJobs& jobs, const CheckResults& results) const {
   Check check;
   const auto& spec = reference_.spec();
-  auto& arena = worker_.arena();
   const auto fail = [&](Verdict verdict, std::string message) {
     if (!check.failure) check.failure = Failure{verdict, std::move(message)};
   };
-  // Before the values: a kernel that writes to its inputs may have copied the wrong way round.
   if (!spec.mutates_inputs)
-    for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
-      const auto master = reference_.master(call.slot, t);
-      if (!cpu::equal(arena.range(layout_.inputs[call.slot][t], master.size()), master,
-                      device_.pool))
-        check.input_mutated = true;
-    }
+    for (std::size_t t = 0; t < layout_.inputs[jobs.call.slot].size(); ++t)
+      if (!results.equal[jobs.first_equal + t]) check.input_mutated = true;
 
-  double error_sum = 0, reference_sum = 0;
+  std::size_t compared = 0;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const TensorSpec& tensor = spec.outputs[i];
-    const cpu::Tolerance& tolerance = tolerances[i];
-    std::vector<std::byte> dense;
-    std::optional<RemoteSource> remote;
-    std::optional<cpu::MemorySource> local;
-    if (native()) {
-      const auto& region = layout_.regions.at("outputs");
-      const std::size_t at = region.offsets[call.slot][i];
-      if (!cpu::guard_intact(arena.range(at - cpu::kGuardBytes, cpu::kGuardBytes), guard_secret_) ||
-          !cpu::guard_intact(arena.range(at + tensor.bytes(), cpu::kGuardBytes), guard_secret_))
-        fail(Verdict::runtime_error,
-             fmt::format("it wrote outside output {}: the guard band around it is damaged", i));
-      local.emplace(arena.range(at, tensor.bytes()).data());
-    } else {
-      const auto where = published(k, i);
-      if (!where) {
-        fail(where.error().verdict, where.error().message);
-        check.within_public = false;
-        break;
-      }
-      if (is_dense(tensor, where->strides)) {
-        const auto pid = worker_.process().program_pid();
-        remote.emplace(pid ? *pid : 0, where->address);
-      } else {
-        auto gathered = gather(*where, tensor);
-        if (!gathered) {
-          fail(gathered.error().verdict, gathered.error().message);
-          check.within_public = false;
-          break;
-        }
-        dense = std::move(*gathered);
-        local.emplace(dense.data());
-      }
+    const auto& place = jobs.places[i];
+    if (!place) {
+      fail(place.error().verdict, place.error().message);
+      check.within_public = false;
+      continue;
     }
-    const cpu::BlockSource& candidate =
-        remote ? static_cast<const cpu::BlockSource&>(*remote) : *local;
-    const bool wide = against_truth && is_floating(tensor.dtype);
-    const cpu::MemorySource reference(against_truth ? reference_.truth_of(i).data()
-                                                    : reference_.expected(call.slot, i).data());
-    const auto found =
-        cpu::compare(candidate, tensor, reference, wide ? DType::float64 : tensor.dtype, tolerance,
-                     secret_seed(), device_.pool);
+    if (native() && (!results.guards_intact[jobs.first_guard + 2 * i] ||
+                     !results.guards_intact[jobs.first_guard + 2 * i + 1]))
+      fail(Verdict::runtime_error,
+           fmt::format("it wrote outside output {}: the guard band around it is damaged", i));
+    const Comparison& found = results.compare[jobs.first_compare + compared];
+    // Where nothing was widened, the one comparison tells both.
+    const std::size_t strict = jobs.first_strict + compared;
+    ++compared;
     if (!found.readable) {
       fail(Verdict::tampering, "a published output cannot be read");
       check.within_public = false;
-      break;
+      continue;
     }
+    const Tolerance& tolerance = tolerances_[i];
     if (found.violations > 0)
       fail(Verdict::wrong_value,
            fmt::format("output {}: {} of {} elements are outside the tolerance (atol {:.3g}, rtol "
@@ -397,23 +497,14 @@ Check Contestant::check(std::size_t k, const Call& call, std::span<const cpu::To
            fmt::format("output {}: every element is within atol {:.3g}, but the relative norm "
                        "error is {:.3g} (limit {:.3g})",
                        i, tolerance.atol, found.relative_norm_error(), tolerance.norm_rtol));
-    if (!against_truth) {
-      const double strict = public_tolerance(options_.precision);
-      bool within = found.violations == 0;
-      if (tolerance.atol != strict || tolerance.rtol != strict)
-        within =
-            cpu::compare(candidate, tensor, reference, tensor.dtype,
-                         {strict, strict, std::numeric_limits<double>::infinity()}, 0, device_.pool)
-                .violations == 0;
-      if (!within) check.within_public = false;
-    }
+    const bool has_strict = tolerance_is_wider();
+    const Comparison& by_public_rule = has_strict ? results.compare[strict] : found;
+    if (by_public_rule.violations > 0) check.within_public = false;
     check.max_abs_error = std::max(check.max_abs_error, found.max_abs_error);
     check.max_rel_error = std::max(check.max_rel_error, found.max_rel_error);
-    error_sum += found.error_norm * found.error_norm;
-    reference_sum += found.reference_norm * found.reference_norm;
+    check.error_norm = std::hypot(check.error_norm, found.error_norm);
+    check.reference_norm = std::hypot(check.reference_norm, found.reference_norm);
   }
-  check.error_norm = std::sqrt(error_sum);
-  check.reference_norm = std::sqrt(reference_sum);
   return check;
 }
 

@@ -1,21 +1,24 @@
-// The trusted side of the device "cpu": the judge's threads, its cache flusher, its random numbers.
-// One judge uses it at a time.
+// Devices by the names that users give them, and the judge's random numbers.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <expected>
+#include <memory>
+#include <string>
 
-#include "device/cpu/memory.h"
-#include "device/cpu/thread_pool.h"
+#include "device/device.h"
 
 namespace kb::judge {
 
 /// 64 bits from getrandom(2): seeds that no candidate can foresee.
 std::uint64_t secret_seed();
 
-struct CpuDevice {
-  cpu::ThreadPool pool;
-  cpu::CacheFlusher flusher{cpu::last_level_cache_bytes(), pool};
-};
+/// "cpu", "cuda:0", … ("cuda" is "cuda:0"). Error: one sentence.
+std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name);
+/// Flushes the caches, and looks whether anything that is not the judge's runs on the device; once
+/// is a hiccup, a second time it is not (false).
+bool make_quiet(Device& device);
+/// The part of a device's name that workers are told: "cpu" or "cuda".
+std::string kind_of_device(const std::string& name);
 
 }  // namespace kb::judge

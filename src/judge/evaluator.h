@@ -33,6 +33,7 @@ struct Environment {
   worker::PythonEnvironment python;
   std::filesystem::path installation_root;  ///< holds python/ and include/
   std::filesystem::path native_worker;      ///< the program kernelbench-native-worker
+  std::filesystem::path heap_library;       ///< libkernelbench-heap.so
 };
 
 /// The user's mistake or the machine's, not the candidate's: one sentence, exit code 2.
@@ -42,11 +43,13 @@ struct Refusal {
 
 class Evaluator {
  public:
-  Evaluator(const Environment& environment, const Options& options);
+  /// `device` is the one that options.device names.
+  Evaluator(const Environment& environment, const Options& options, std::unique_ptr<Device> device);
   ~Evaluator();
 
-  /// Starts the workers that a problem and candidates of this backend will need, without waiting.
-  void warm_up(problem::Backend backend, std::size_t python_candidates_to_come);
+  /// Starts the workers that a problem and a candidate of this backend will need, without waiting;
+  /// also the next problem's reference, when there will be one.
+  void warm_up(problem::Backend backend, bool another_problem = false);
   /// Compiles what the candidate needs compiled. Thread-safe.
   std::expected<build::Result, Refusal> build(const problem::Problem& problem,
                                               const problem::Candidate& candidate) const;

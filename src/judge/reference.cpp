@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <string>
 
 namespace kb::judge {
@@ -29,16 +26,8 @@ constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
-
-// What the kernel could hand out now without swapping; without limit where it does not say.
-std::size_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::size_t kib = 0;
-  for (std::string line; std::getline(file, line);)
-    if (std::istringstream(line) >> name >> kib && name == "MemAvailable:") return kib * 1024;
-  return std::numeric_limits<std::size_t>::max();
-}
+constexpr std::size_t kParamAlignment = 256;
+constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 
 // Adds its life time, in milliseconds, to a total.
 class Timed {
@@ -90,13 +79,14 @@ std::vector<Call> random_calls(int count, unsigned slots) {
 std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker worker,
                                                                  const problem::Problem& problem,
                                                                  const Options& options,
-                                                                 CpuDevice& device) {
+                                                                 Device& device) {
   std::unique_ptr<Reference> reference(new Reference(std::move(worker), problem, options, device));
   if (auto done = reference->load_problem(); !done) return std::unexpected(done.error());
   if (auto done = reference->attach(1); !done) return std::unexpected(done.error());
   if (auto done = reference->measure_alone(); !done) return std::unexpected(done.error());
-  if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done)
-    return std::unexpected(done.error());
+  if (reference->plan_.max_calls > 1)
+    if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done)
+      return std::unexpected(done.error());
   if (auto done = reference->measure_error(); !done) return std::unexpected(done.error());
   if (options.timing) {
     if (auto done = reference->measure_overhead(); !done) return std::unexpected(done.error());
@@ -108,6 +98,9 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
 
 std::expected<nlohmann::json, Fault> Reference::ask(nlohmann::json body) {
   if (auto serving = serve(); !serving) return std::unexpected(serving.error());
+  // What the judge has enqueued on the masters must be there before the worker looks at them.
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   return worker_.request(body, {}, kReferenceLimit);
 }
 
@@ -118,16 +111,17 @@ std::expected<void, Fault> Reference::serve() {
 }
 
 std::expected<void, Fault> Reference::load_problem() {
-  auto reply = ask({{"op", "load_problem"},
-                    {"source", problem_.source},
-                    {"path", problem_.path.filename().string()},
-                    {"size", options_.size},
-                    {"set", options_.set},
-                    {"precision", options_.precision},
-                    {"device", options_.device},
-                    {"weight_seed", kWeightSeed},
-                    {"memory_bytes", options_.memory_bytes},
-                    {"threads", thread_count(options_)}});
+  auto reply =
+      ask({{"op", "load_problem"},
+           {"source", problem_.source},
+           {"path", problem_.path.filename().string()},
+           {"size", options_.size},
+           {"set", options_.set},
+           {"precision", options_.precision},
+           {"device", kind_of_device(options_.device)},
+           {"weight_seed", kWeightSeed},
+           {"memory_bytes", device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes},
+           {"threads", thread_count(options_)}});
   if (!reply) return std::unexpected(reply.error());
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
   if (!spec) return std::unexpected(Fault{FaultKind::problem, spec.error()});
@@ -137,26 +131,53 @@ std::expected<void, Fault> Reference::load_problem() {
 
 std::expected<void, Fault> Reference::attach(unsigned slots) {
   if (auto serving = serve(); !serving) return serving;
-  layout_ =
-      worker::plan_layout(spec_, slots, {{"expected"}, {.name = "truth", .float64 = true}}, true);
-  // The candidate's arena holds inputs and, for a native one, outputs. Sharing more memory than
+  const auto plan = [&](bool truth) {
+    std::vector<worker::RegionRequest> regions = {{"expected"}};
+    if (truth) regions.push_back({.name = "truth", .float64 = true});
+    return worker::plan_layout(spec_, slots, regions, true);
+  };
+  // The candidate's memory holds inputs and, for a native one, outputs. Sharing more memory than
   // there is would end in the kernel killing somebody, perhaps the judge.
-  const std::size_t needed =
-      layout_.size + slots * (spec_.input_bytes() + spec_.output_bytes()) + 2 * spec_.param_bytes();
-  if (const std::size_t available = available_memory_bytes(); needed > available)
-    return std::unexpected(Fault{
-        FaultKind::out_of_memory,
-        fmt::format("inputs, outputs and the float64 truth take {:.1f} GB, and {:.1f} GB are free",
-                    static_cast<double>(needed) / 1e9, static_cast<double>(available) / 1e9)});
-  if (auto attached = worker_.attach(to_json(layout_, spec_), layout_.size, kReferenceLimit);
+  const auto needed = [&](const worker::Layout& layout) {
+    return layout.size + slots * (spec_.input_bytes() + spec_.output_bytes()) +
+           2 * spec_.param_bytes();
+  };
+  data_.reset();
+  const std::size_t available = device_.free_bytes();
+  layout_ = plan(truth_possible_);
+  if (truth_possible_ && needed(layout_) > available) {
+    truth_possible_ = false;
+    layout_ = plan(false);
+  }
+  if (needed(layout_) > available)
+    return std::unexpected(
+        Fault{FaultKind::out_of_memory,
+              fmt::format("inputs and outputs take {:.1f} GB, and {:.1f} GB are free",
+                          static_cast<double>(needed(layout_)) / 1e9,
+                          static_cast<double>(available) / 1e9)});
+  auto data = device_.allocate(layout_.size, true);
+  if (!data) return std::unexpected(Fault{FaultKind::out_of_memory, data.error()});
+  data_ = std::move(*data);
+  if (auto attached = worker_.attach(to_json(layout_, spec_, kind_of_device(options_.device)),
+                                     *data_, nullptr, kReferenceLimit);
       !attached)
     return attached;
-  if (auto exported = ask({{"op", "export_params"}}); !exported)
-    return std::unexpected(exported.error());
-  params_.clear();
-  for (std::size_t i = 0; i < spec_.params.size(); ++i) {
-    const auto range = worker_.arena().range(layout_.params[i], spec_.params[i].tensor.bytes());
-    params_.emplace_back(range.begin(), range.end());
+  if (!params_memory_) {
+    if (auto exported = ask({{"op", "export_params"}}); !exported)
+      return std::unexpected(exported.error());
+    auto memory =
+        device_.allocate(spec_.param_bytes() + kParamAlignment * spec_.params.size(), false);
+    if (!memory) return std::unexpected(Fault{FaultKind::out_of_memory, memory.error()});
+    params_memory_ = std::move(*memory);
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < spec_.params.size(); ++i) {
+      const std::size_t bytes = spec_.params[i].tensor.bytes();
+      params_.push_back(params_memory_->range(offset, bytes));
+      device_.copy(params_.back(), data_->range(layout_.params[i], bytes));
+      offset += (bytes + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
+    }
+    if (auto done = device_.synchronize(); !done)
+      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   }
   sealed_.clear();
   return {};
@@ -166,18 +187,18 @@ std::span<std::byte> Reference::master(std::uint32_t slot, std::size_t tensor) {
   std::size_t index = 0;
   for (const auto& input : spec_.inputs)
     if (input.tensor && index++ == tensor)
-      return worker_.arena().range(layout_.inputs[slot][tensor], input.tensor->bytes());
+      return data_->range(layout_.inputs[slot][tensor], input.tensor->bytes());
   return {};
 }
 
 std::span<const std::byte> Reference::expected(std::uint32_t slot, std::size_t output) {
   const auto& region = layout_.regions.at("expected");
-  return worker_.arena().range(region.offsets[slot][output], region.tensors[output].bytes());
+  return data_->range(region.offsets[slot][output], region.tensors[output].bytes());
 }
 
 std::span<const std::byte> Reference::truth_of(std::size_t output) {
   const auto& region = layout_.regions.at("truth");
-  return worker_.arena().range(region.offsets[0][output], region.tensors[output].bytes());
+  return data_->range(region.offsets[0][output], region.tensors[output].bytes());
 }
 
 void Reference::seal_masters(std::span<const Call> calls) {
@@ -187,7 +208,12 @@ void Reference::seal_masters(std::span<const Call> calls) {
     copy.clear();
     for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
       const auto bytes = master(call.slot, t);
-      copy.emplace_back(bytes.begin(), bytes.end());
+      // Without memory for the copy the masters stay as the model leaves them, which the
+      // comparisons will show.
+      auto memory = device_.allocate(bytes.size(), false);
+      if (!memory) break;
+      device_.copy((*memory)->bytes(), bytes);
+      copy.push_back(std::move(*memory));
     }
   }
 }
@@ -196,7 +222,7 @@ void Reference::restore_masters(std::span<const Call> calls) {
   for (const Call& call : calls)
     if (const auto found = sealed_.find(call.slot); found != sealed_.end())
       for (std::size_t t = 0; t < found->second.size(); ++t)
-        cpu::copy(master(call.slot, t), found->second[t], device_.pool);
+        device_.copy(master(call.slot, t), found->second[t]->bytes());
 }
 
 std::expected<void, Fault> Reference::draw(std::span<const Call> calls,
@@ -214,6 +240,10 @@ std::expected<void, Fault> Reference::draw(std::span<const Call> calls,
 }
 
 std::expected<void, Fault> Reference::expect(std::span<const Call> calls) {
+  return expect(calls, "default");
+}
+
+std::expected<void, Fault> Reference::expect(std::span<const Call> calls, const char* mode) {
   nlohmann::json slots = nlohmann::json::array(), texts = nlohmann::json::array();
   for (const Call& call : calls) {
     slots.push_back(call.slot);
@@ -224,7 +254,7 @@ std::expected<void, Fault> Reference::expect(std::span<const Call> calls) {
   auto reply = ask({{"op", "expect"},
                     {"slots", slots},
                     {"call_seeds", texts},
-                    {"mode", "default"},
+                    {"mode", mode},
                     {"into", "expected"}});
   restore_masters(calls);
   if (!reply) return std::unexpected(reply.error());
@@ -260,9 +290,36 @@ std::expected<void, Fault> Reference::prepare_turn() {
 }
 
 std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
-  restore_masters(calls);
+  if (!sealed_.empty()) {
+    restore_masters(calls);
+    if (auto done = device_.synchronize(); !done)
+      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
+  }
   const Timed timed(model_ms_);
-  return worker_.run(calls, spec_.uses_rng, kReferenceLimit);
+  return worker_.run(calls, spec_.uses_rng, kReferenceLimit, [this] {
+    device_.begin_closing();
+    return device_.closed();
+  });
+}
+
+std::expected<Turn, Fault> Reference::quiet_turn(std::span<const Call> calls) {
+  if (!make_quiet(device_))
+    return std::unexpected(Fault{FaultKind::infrastructure, "something else runs on the device"});
+  return turn(calls);
+}
+
+std::expected<Comparison, Fault> Reference::error_of(std::size_t output,
+                                                     const Tolerance& tolerance) {
+  const auto& truth_tensor = layout_.regions.at("truth").tensors[output];
+  CompareJob job{.candidate = {.data = expected(0, output).data()},
+                 .spec = spec_.outputs[output],
+                 .reference = truth_of(output).data(),
+                 .reference_dtype = truth_tensor.dtype,
+                 .tolerance = tolerance};
+  device_.begin_check({.compare = {std::move(job)}, .equal = {}, .guards = {}}, secret_seed());
+  auto results = device_.end_check();
+  if (!results) return std::unexpected(Fault{FaultKind::infrastructure, results.error()});
+  return results->compare.front();
 }
 
 // Finds how long a call takes, roughly, and plans the turns by it.
@@ -274,8 +331,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   for (int i = 0; i < 4; ++i) {
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
     if (auto prepared = prepare_turn(); !prepared) return prepared;
-    device_.flusher.flush();
-    auto timed = turn(std::span(&call, 1));
+    auto timed = quiet_turn(std::span(&call, 1));
     if (!timed) return std::unexpected(timed.error());
     // The first call pays for lazy initialisation.
     if (i > 0 || timed->wall_us > 1e6) walls.push_back(timed->wall_us);
@@ -283,12 +339,15 @@ std::expected<void, Fault> Reference::measure_alone() {
   }
   // About what a turn costs without any call; the exact value is measured next and matters for
   // small calls only.
-  constexpr double kRoughOverheadUs = 150;
-  call_us_ = std::max(measure::median(walls) - kRoughOverheadUs, 1.0);
+  const bool gpu = device_.ends_turns();
+  const double rough_overhead_us = gpu ? 300 : 150;
+  call_us_ = std::max(measure::median(walls) - rough_overhead_us, 1.0);
   const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
-  const double pair_ms = 10 + static_cast<double>(slot_bytes + 2 * device_.flusher.bytes()) / 5e6;
-  plan_ =
-      measure::plan_turns(call_us_, slot_bytes, pair_ms, options_.timing_budget_ms, options_.pairs);
+  // Requests and stops, and the bytes that are filled, compared and flushed.
+  const double bytes_ms = static_cast<double>(8 * slot_bytes + 4 * device_.cache_bytes()) /
+                          (1000 * device_.copy_bytes_per_us());
+  plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
+                              options_.pairs, gpu ? measure::kGpuTurnUs : measure::kCpuTurnUs);
   if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   if (!options_.timing) plan_.max_calls = 1;
   return {};
@@ -305,8 +364,7 @@ std::expected<void, Fault> Reference::measure_overhead() {
   for (int i = 0; i < kStubTurns + 2; ++i)
     for (const int calls : {1, plan_.max_calls}) {
       if (auto prepared = worker_.prepare(kReferenceLimit); !prepared) return prepared;
-      device_.flusher.flush();
-      auto timed = worker_.run(random_calls(calls, layout_.slots), spec_.uses_rng, kReferenceLimit);
+      auto timed = quiet_turn(random_calls(calls, layout_.slots));
       if (!timed) return std::unexpected(timed.error());
       if (i >= 2) turns.push_back({calls, timed->wall_us});
     }
@@ -321,8 +379,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     std::ranges::generate(seeds, secret_seed);
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
     if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
-    device_.flusher.flush();
-    auto timed = turn(chosen);
+    auto timed = quiet_turn(chosen);
     if (!timed) return std::unexpected(timed.error());
     turns.push_back({calls, timed->wall_us});
   }
@@ -340,7 +397,9 @@ std::expected<void, Fault> Reference::measure_error() {
   const double base = public_tolerance(options_.precision);
   tolerances_.assign(spec_.outputs.size(), {base, base, base, 1});
   const Call call{0, secret_seed() >> 1};
-  for (int t = 0; t < kErrorTrials; ++t) {
+  const double no_limit = std::numeric_limits<double>::infinity();
+  bool plausible = true;
+  for (int t = 0; t < kErrorTrials && truth_possible_; ++t) {
     const std::uint64_t seed = secret_seed() >> 1;
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
     if (auto computed = expect(std::span(&call, 1)); !computed) return computed;
@@ -352,27 +411,36 @@ std::expected<void, Fault> Reference::measure_error() {
     }
     for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
       if (!is_floating(spec_.outputs[i].dtype)) continue;
-      const auto compare_at = [&](double tolerance) {
-        return cpu::compare(
-            cpu::MemorySource(expected(0, i).data()), spec_.outputs[i],
-            cpu::MemorySource(truth_of(i).data()), layout_.regions.at("truth").tensors[i].dtype,
-            {tolerance, tolerance, std::numeric_limits<double>::infinity()}, 0, device_.pool);
-      };
       auto& own = tolerances_[i];
       // A tolerance of twice the error: the reference itself must pass at half of it.
-      while (own.widened <= kMaxWidening && compare_at(base * own.widened / 2).violations > 0)
-        own.widened *= 2;
-      own.norm_rtol = std::max(own.norm_rtol, 2 * compare_at(base).relative_norm_error());
+      for (;; own.widened *= 2) {
+        const double half = base * own.widened / 2;
+        const auto found = error_of(i, {half, half, no_limit});
+        if (!found) return std::unexpected(found.error());
+        own.norm_rtol = std::max(own.norm_rtol, 2 * found->relative_norm_error());
+        if (found->violations == 0 || own.widened > kMaxWidening) break;
+      }
       own.atol = own.rtol = base * own.widened;
       // Rounding is not that large. Either the output is noise (its norm bound would be noise too),
       // or the float64 model answers another question: widening would then let anything pass.
       if (own.widened > kMaxWidening || own.norm_rtol > kMaxNormTolerance) {
-        own = {base, base, std::numeric_limits<double>::infinity(), 1};
-        implausible_truth_ = true;
+        own = {base, base, no_limit, 1};
+        plausible = false;
       }
     }
+    if (device_.ends_turns())  // elsewhere the default has no reduced precision to turn off
+      if (auto computed = expect(std::span(&call, 1), "strict"); !computed) return computed;
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
+      if (!is_floating(spec_.outputs[i].dtype)) continue;
+      const auto found = error_of(i, kAnything);
+      if (!found) return std::unexpected(found.error());
+      error += found->error_norm * found->error_norm;
+      size += found->reference_norm * found->reference_norm;
+    }
+    if (size > 0) strict_error_ = std::max(strict_error_, std::sqrt(error / size));
   }
-  if (implausible_truth_) truth_possible_ = false;
+  if (!plausible) truth_possible_ = false;
   return {};
 }
 

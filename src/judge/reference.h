@@ -1,7 +1,7 @@
 // The reference side of an evaluation: one problem, loaded in the reference worker, with everything
 // that is known of it before a candidate exists. Used for all candidates of the problem.
 //
-// Its arena holds the masters (the inputs of each slot), the expected outputs and the float64
+// Its data memory holds the masters (the inputs of each slot), the expected outputs and the float64
 // truth. No candidate has a handle to it.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/compare.h"
 #include "judge/device.h"
 #include "judge/options.h"
 #include "judge/result.h"
@@ -34,7 +33,7 @@ class Reference {
   /// plans the turns. FaultKind::problem: the file is at fault (the text is one sentence).
   static std::expected<std::unique_ptr<Reference>, worker::Fault> load(
       worker::Worker worker, const problem::Problem& problem, const Options& options,
-      CpuDevice& device);
+      Device& device);
 
   const worker::ProblemSpec& spec() const { return spec_; }
   const problem::Problem& problem() const { return problem_; }
@@ -54,8 +53,11 @@ class Reference {
   /// The same, but taken anew, in the place of what was known: for when the machine itself may have
   /// changed.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo_again(int calls);
-  /// state_dict values in the order of spec().params; a private copy.
-  std::span<const std::vector<std::byte>> params() const { return params_; }
+  /// state_dict values in the order of spec().params; a private copy in device memory.
+  std::span<const std::span<std::byte>> params() const { return params_; }
+  /// The relative norm error against the truth of the reference with TF32 and the like turned off,
+  /// the worst of a few trials; 0 without truth.
+  double strict_error() const { return strict_error_; }
 
   /// Draws fresh inputs into the slots, one seed each. Thaws the worker and leaves it serving.
   std::expected<void, worker::Fault> draw(std::span<const worker::Call> calls,
@@ -71,6 +73,9 @@ class Reference {
   std::span<std::byte> master(std::uint32_t slot, std::size_t tensor);  ///< of the tensor inputs
   std::span<const std::byte> expected(std::uint32_t slot, std::size_t output);
   std::span<const std::byte> truth_of(std::size_t output);
+  /// The expected outputs of slot 0 against its truth; `output` is a floating one. Error: the
+  /// device failed.
+  std::expected<Comparison, worker::Fault> error_of(std::size_t output, const Tolerance& tolerance);
   /// Saves the masters of the slots where the model writes to its inputs, so that each use starts
   /// from what was drawn.
   void seal_masters(std::span<const worker::Call> calls);
@@ -80,8 +85,7 @@ class Reference {
   double model_ms() const { return model_ms_; }
 
  private:
-  Reference(worker::Worker worker, problem::Problem problem, const Options& options,
-            CpuDevice& device)
+  Reference(worker::Worker worker, problem::Problem problem, const Options& options, Device& device)
       : worker_(std::move(worker)),
         problem_(std::move(problem)),
         options_(options),
@@ -95,23 +99,28 @@ class Reference {
   std::expected<void, worker::Fault> serve();  // leave turn mode if in it
   std::expected<nlohmann::json, worker::Fault> ask(nlohmann::json body);
   void restore_masters(std::span<const worker::Call> calls);
+  std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls, const char* mode);
+  // All that happens before a turn that is not a candidate's business.
+  std::expected<worker::Turn, worker::Fault> quiet_turn(std::span<const worker::Call> calls);
 
   worker::Worker worker_;
   problem::Problem problem_;
   Options options_;
-  CpuDevice& device_;
+  Device& device_;
   worker::ProblemSpec spec_;
   worker::Layout layout_;
-  std::vector<std::vector<std::byte>> params_;
-  std::map<std::uint32_t, std::vector<std::vector<std::byte>>> sealed_;
+  std::unique_ptr<Memory> data_;
+  std::unique_ptr<Memory> params_memory_;
+  std::vector<std::span<std::byte>> params_;
+  std::map<std::uint32_t, std::vector<std::unique_ptr<Memory>>> sealed_;
   measure::TurnPlan plan_;
   std::vector<measure::StubTurn> stub_turns_;
   std::map<int, std::vector<measure::Solo>> solo_;
   std::vector<Tolerances> tolerances_;
   double call_us_ = 0;
   double inputs_ms_ = 0, model_ms_ = 0;
+  double strict_error_ = 0;
   bool truth_possible_ = true;
-  bool implausible_truth_ = false;
   bool turns_of_stub_ = false;
 };
 

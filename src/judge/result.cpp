@@ -47,6 +47,8 @@ nlohmann::json to_json(const Result& result, const Options& options) {
       {"candidate_hash", result.candidate_hash},
       {"backend", result.backend},
       {"device", options.device},
+      {"device_info", result.device},
+      {"telemetry", result.telemetry},
       {"precision", options.precision},
       {"size", options.size},
       {"rules", by_public_rule ? "kernelbench" : "own"},

@@ -50,7 +50,9 @@ struct Result {
   std::optional<double> max_abs_error, max_rel_error;
   std::optional<double> norm_error_vs_truth, reference_norm_error_vs_truth;
   std::optional<double> speed_of_light_us;
-  std::uint64_t seed = 0;  ///< of the first correctness trial
+  std::uint64_t seed = 0;                 ///< of the first correctness trial
+  std::vector<nlohmann::json> telemetry;  ///< of the device: clocks, power … through the timing
+  nlohmann::json device;                  ///< Device::describe()
   std::map<std::string, double> phases_ms;
   std::string freezer;  ///< how workers are stopped
   bool cached_build = false;

@@ -53,18 +53,23 @@ Overhead capped(Overhead overhead, double shortest_us, int calls) {
   return overhead;
 }
 
-Overheads overheads_of(const SpeedupInput& input, std::span<const StubTurn> reference,
-                       std::span<const StubTurn> candidate) {
+// The shortest walls of each side at the largest number of calls.
+struct Shortest {
+  int calls = 1;
+  double reference_us = 0, candidate_us = 0;
+};
+
+Shortest shortest_of(const SpeedupInput& input) {
   const int calls = std::ranges::max(input.pairs, {}, &Pair::calls).calls;
   const auto pairs = pairs_with(input, calls);
-  Overheads overheads{fit_overhead(reference), fit_overhead(candidate)};
-  overheads.reference =
-      capped(overheads.reference,
-             std::ranges::min(pairs, {}, &Pair::reference_wall_us).reference_wall_us, calls);
-  overheads.candidate =
-      capped(overheads.candidate,
-             std::ranges::min(pairs, {}, &Pair::candidate_wall_us).candidate_wall_us, calls);
-  return overheads;
+  return {calls, std::ranges::min(pairs, {}, &Pair::reference_wall_us).reference_wall_us,
+          std::ranges::min(pairs, {}, &Pair::candidate_wall_us).candidate_wall_us};
+}
+
+Overheads overheads_of(const Shortest& shortest, std::span<const StubTurn> reference,
+                       std::span<const StubTurn> candidate) {
+  return {capped(fit_overhead(reference), shortest.reference_us, shortest.calls),
+          capped(fit_overhead(candidate), shortest.candidate_us, shortest.calls)};
 }
 
 template <class T>
@@ -79,13 +84,14 @@ std::vector<T> redraw(const std::vector<T>& from, std::mt19937_64& random) {
 // The 95 % interval of the median ratio, over pairs and stub turns alike.
 Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, std::uint64_t seed) {
   std::mt19937_64 random(seed);
+  const Shortest shortest = shortest_of(input);
   const auto statistic = [&](std::span<const std::size_t> indices) {
     const auto reference = redraw(input.reference_stub, random);
     const auto candidate =
         input.candidate_stub.empty() ? reference : redraw(input.candidate_stub, random);
     std::vector<Pair> drawn;
     for (const std::size_t i : indices) drawn.push_back(pairs[i]);
-    return median(sample_of(drawn, overheads_of(input, reference, candidate)).ratios);
+    return median(sample_of(drawn, overheads_of(shortest, reference, candidate)).ratios);
   };
   return bootstrap_ci95(pairs.size(), statistic, seed + 1, 1000);
 }
@@ -115,7 +121,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
 
   const int max_calls = std::ranges::max(input.pairs, {}, &Pair::calls).calls;
   const Overheads overheads =
-      overheads_of(input, input.reference_stub,
+      overheads_of(shortest_of(input), input.reference_stub,
                    input.candidate_stub.empty() ? input.reference_stub : input.candidate_stub);
   result.reference_overhead_us = overheads.reference.at(max_calls);
   result.candidate_overhead_us = overheads.candidate.at(max_calls);
@@ -168,13 +174,12 @@ Speedup estimate_speedup(const SpeedupInput& input) {
 }
 
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs) {
-  constexpr double kTargetUs = 4000;
+                    int forced_pairs, double turn_us) {
   constexpr std::size_t kMaxSlotBytes = 256u << 20;
   TurnPlan plan;
-  if (call_us < kTargetUs)
+  if (call_us < turn_us)
     plan.max_calls =
-        std::clamp(static_cast<int>(std::ceil(kTargetUs / std::max(call_us, 1.0))), 1, 16);
+        std::clamp(static_cast<int>(std::ceil(turn_us / std::max(call_us, 1.0))), 1, 16);
   const std::size_t fit = slot_bytes == 0 ? 16 : kMaxSlotBytes / slot_bytes;
   plan.max_calls =
       std::clamp(plan.max_calls, 1, std::max(static_cast<int>(std::min<std::size_t>(fit, 16)), 1));

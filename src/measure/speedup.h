@@ -98,10 +98,13 @@ struct TurnPlan {
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
 /// plan is not changed while looking at results. Pairs: 30 to 60 by the budget for calls under a
-/// millisecond, 30 above, 10 from 200 ms up. K is 1 from 4 ms a call up, or above 256 MB of slots;
-/// below, as many calls as make 4 ms, at most 16. (A CPU's doorbell jitters by some tens of
-/// microseconds a turn, so a shorter turn would be mostly noise.)
+/// millisecond, 30 above, 10 from 200 ms up. K is 1 from `turn_us` a call up, or above 256 MB of
+/// slots; below, as many calls as make that, at most 16.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs);
+                    int forced_pairs, double turn_us);
+/// What turns aim at. A CPU's doorbell jitters by some tens of microseconds a turn, so a shorter
+/// turn would be mostly noise; on a GPU the jitter is 2 µs, and the device keeps the time.
+inline constexpr double kCpuTurnUs = 4000;
+inline constexpr double kGpuTurnUs = 1000;
 
 }  // namespace kb::measure

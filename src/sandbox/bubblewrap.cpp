@@ -103,10 +103,11 @@ std::expected<std::vector<std::string>, std::string> bubblewrap_arguments(
   add_tmpfs("/proc/1", 4096);
   add({"--remount-ro", "/proc"});
 
-  // Devices. Those of a GPU will be added here.
+  // Devices: the harmless ones, and a GPU's where the command asks for them.
   for (const char* node : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
     add({"--dev-bind", node, node});
   }
+  for (const std::string& node : command.device_nodes) add({"--dev-bind", node, node});
   add({"--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin",
        "--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2",
        "/dev/stderr"});

@@ -58,6 +58,7 @@ struct Command {
   std::vector<Bind> read_only;  ///< beyond the system folders (/usr, /lib*, /bin, /sbin, the few
                                 ///< files of /etc that a program needs)
   std::vector<Bind> writable;   ///< a build folder; usually none
+  std::vector<std::string> device_nodes;  ///< absolute paths; what a worker on a GPU opens
   std::string working_directory = "/tmp";
   /// Host descriptor → number inside (3 and up); no other is inherited.
   std::vector<std::pair<int, int>> fds;

@@ -1,4 +1,4 @@
-// The first page of an arena (docs/protocol.md, "Doorbell page"), shared by the judge and the
+// The first page of the control memory (docs/protocol.md, "Doorbell page"), shared by the judge and the
 // native worker. The worker can write all of it: the judge reads `done` and `status` only, and
 // believes neither.
 #pragma once

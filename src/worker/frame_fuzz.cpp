@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto body = kb::worker::parse_frame(bytes))
     if (const auto spec = kb::worker::parse_spec(body->value("spec", *body)))
       if (spec->input_bytes() < (1u << 20) && spec->output_bytes() < (1u << 20))
-        (void)to_json(kb::worker::plan_layout(*spec, 2, {{"expected"}}, true), *spec);
+        (void)to_json(kb::worker::plan_layout(*spec, 2, {{"expected"}}, true), *spec, "cpu");
   return 0;
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-// Hands out aligned ranges of the arena, front to back.
+// Hands out aligned ranges of a memory, front to back.
 class Cursor {
  public:
   std::size_t take(std::size_t bytes, std::size_t guard = 0) {
@@ -19,7 +19,7 @@ class Cursor {
   std::size_t end() const { return next_; }
 
  private:
-  std::size_t next_ = 4096;  // the doorbell page
+  std::size_t next_ = 0;
 };
 
 nlohmann::json tensor_json(const TensorSpec& spec, std::size_t offset) {
@@ -32,10 +32,13 @@ Layout plan_layout(const ProblemSpec& spec, unsigned slots,
                    const std::vector<RegionRequest>& regions, bool publications) {
   Layout layout;
   layout.slots = slots;
-  Cursor cursor;
+  Cursor control;
+  control.take(4096);  // the doorbell page
   if (publications)
     layout.publications =
-        cursor.take(kMaxCalls * spec.outputs.size() * kPublicationWords * sizeof(std::int64_t));
+        control.take(kMaxCalls * spec.outputs.size() * kPublicationWords * sizeof(std::int64_t));
+  layout.control_size = control.end();
+  Cursor cursor;
   for (const auto& param : spec.params) layout.params.push_back(cursor.take(param.tensor.bytes()));
   layout.inputs.resize(slots);
   for (auto& slot : layout.inputs)
@@ -56,8 +59,11 @@ Layout plan_layout(const ProblemSpec& spec, unsigned slots,
   return layout;
 }
 
-nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec) {
-  nlohmann::json json = {{"size", layout.size},
+nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec, const std::string& device) {
+  nlohmann::json json = {{"device", device},
+                         {"control_size", layout.control_size},
+                         {"size", layout.size},
+                         {"heap_size", 0},
                          {"publications", layout.publications},
                          {"max_calls", kMaxCalls},
                          {"num_outputs", spec.outputs.size()},

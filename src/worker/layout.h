@@ -1,7 +1,10 @@
-// Where everything lies in an arena. The judge plans it; the worker is told (`attach`).
+// Where everything lies in the two memories that the judge shares with a worker: control (doorbell
+// page, publications; always host memory) and data (tensors; the device's memory). The judge plans
+// it; the worker is told (`attach`).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,8 +25,9 @@ struct RegionRequest {
 };
 
 struct Layout {
-  std::size_t size = 0;
-  std::size_t publications = 0;  ///< 0: none (native workers)
+  std::size_t size = 0;          ///< of data
+  std::size_t control_size = 0;  ///< of control
+  std::size_t publications = 0;  ///< in control; 0: none (native workers)
   unsigned slots = 0;
   std::vector<std::size_t> params;  ///< one offset a parameter
   SlotOffsets inputs;               ///< one a tensor input (plain values have no place)
@@ -38,9 +42,11 @@ struct Layout {
 /// page).
 Layout plan_layout(const ProblemSpec& spec, unsigned slots,
                    const std::vector<RegionRequest>& regions, bool publications);
-/// The `layout` object of the protocol.
-nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec);
+/// The `layout` object of the protocol. `device`: "cpu" or "cuda".
+nlohmann::json to_json(const Layout& layout, const ProblemSpec& spec, const std::string& device);
 
+/// What the address of a publication counts from.
+enum class PublishedIn : std::uint64_t { process = 0, data = 1, heap = 2 };
 /// i64 words of a publication record.
 inline constexpr std::size_t kPublicationWords = 24;
 

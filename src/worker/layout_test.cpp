@@ -57,7 +57,7 @@ TEST(Layout, StoresTheTruthOfFloatsAloneInFloat64) {
 TEST(Layout, IsDescribedAsTheProtocolSays) {
   const auto problem = spec();
   const auto layout = plan_layout(problem, 2, {{"outputs"}}, true);
-  const auto json = to_json(layout, problem);
+  const auto json = to_json(layout, problem, "cpu");
   EXPECT_EQ(json["size"], layout.size);
   EXPECT_EQ(json["max_calls"], 16);
   EXPECT_EQ(json["params"][0]["name"], "w");

@@ -5,15 +5,14 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,12 +20,14 @@
 #include "worker/channel.h"
 #include "worker/doorbell.h"
 #include "worker/native/candidate.h"
+#include "worker/native/device.h"
 
 namespace {
 
 using namespace kb::worker;  // NOLINT: a program's only file
 using kb::worker::native::CallTable;
 using kb::worker::native::Candidate;
+using kb::worker::native::Device;
 
 constexpr auto kForever = std::chrono::hours(24 * 365);
 constexpr auto kSendLimit = std::chrono::seconds(60);
@@ -37,6 +38,7 @@ nlohmann::json error_reply(const Fault& fault) {
     case FaultKind::load: kind = "load"; break;
     case FaultKind::runtime: kind = "runtime"; break;
     case FaultKind::out_of_memory: kind = "out_of_memory"; break;
+    case FaultKind::unsupported: kind = "unsupported"; break;
     default: break;
   }
   return {{"ok", false}, {"error", {{"kind", kind}, {"text", fault.text.substr(0, 16u << 10)}}}};
@@ -78,18 +80,24 @@ class NativeWorker {
   }
 
   std::expected<void, Fault> attach(Frame& frame) {
-    if (frame.fds.size() != 1)
-      return std::unexpected(Fault{FaultKind::protocol, "attach takes one descriptor"});
+    if (table_) return std::unexpected(Fault{FaultKind::protocol, "attach comes once"});
+    if (frame.fds.size() != 2)
+      return std::unexpected(
+          Fault{FaultKind::protocol, "attach takes the descriptors of control and data"});
     const auto& layout = frame.body.at("layout");
+    const auto control_size = layout.at("control_size").get<std::size_t>();
+    if (control_size < sizeof(Doorbell))
+      return std::unexpected(Fault{FaultKind::protocol, "control has no room for the doorbell"});
+    auto control = kb::worker::native::map_shared(frame.fds[0].get(), control_size);
+    if (!control) return std::unexpected(control.error());
+    bell_ = reinterpret_cast<Doorbell*>(*control);
+    auto device = kb::worker::native::open_device(layout.at("device").get<std::string>());
+    if (!device) return std::unexpected(device.error());
+    device_ = std::move(*device);
     const auto size = layout.at("size").get<std::size_t>();
-    struct stat info {};
-    if (::fstat(frame.fds[0].get(), &info) != 0 || static_cast<std::size_t>(info.st_size) < size)
-      return std::unexpected(Fault{FaultKind::protocol, "the arena is smaller than its layout"});
-    void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, frame.fds[0].get(), 0);
-    if (base == MAP_FAILED)
-      return std::unexpected(Fault{FaultKind::out_of_memory, "the arena cannot be mapped"});
-    arena_ = static_cast<std::byte*>(base);
-    auto table = CallTable::parse(layout, arena_, size);
+    auto data = device_->map(frame.fds[1].get(), size);
+    if (!data) return std::unexpected(data.error());
+    auto table = CallTable::parse(layout, {*data, size, device_->dl_device()}, device_->stream());
     if (!table) return std::unexpected(Fault{FaultKind::protocol, table.error()});
     table_ = std::move(*table);
     send({{"ok", true}});
@@ -100,6 +108,9 @@ class NativeWorker {
     if (!table_) return std::unexpected(Fault{FaultKind::protocol, "load_native before attach"});
     if (frame.body.value("stub", false)) {
       candidate_ = Candidate::stub();
+      // Compiled now, not in the first turn.
+      if (auto launched = device_->launch_nothing(); !launched)
+        return std::unexpected(launched.error());
     } else {
       if (frame.fds.size() != 1)
         return std::unexpected(Fault{FaultKind::protocol, "load_native takes one descriptor"});
@@ -107,6 +118,8 @@ class NativeWorker {
       if (!candidate) return std::unexpected(candidate.error());
       candidate_ = std::move(*candidate);
     }
+    if (auto done = device_->synchronize(); !done)
+      return std::unexpected(Fault{done.error().kind, "after kb_create: " + done.error().text});
     send({{"ok", true}, {"has_create", candidate_->has_create()}});
     return {};
   }
@@ -119,7 +132,7 @@ class NativeWorker {
       const ssize_t got = ::pread(frame.fds[0].get(), lock.data(), lock.size(), 0);
       lock.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     }
-    auto& bell = *reinterpret_cast<Doorbell*>(arena_);
+    auto& bell = *bell_;
     std::uint32_t seen = bell.go.load(std::memory_order_acquire);
     send({{"ok", true}});
     for (;;) {
@@ -130,15 +143,7 @@ class NativeWorker {
       std::expected<void, Fault> outcome;
       const auto command = static_cast<Command>(bell.command);
       if (command == Command::run) {
-        const std::uint32_t calls = bell.num_calls;
-        for (std::uint32_t i = 0; i < calls && i < kMaxCalls && outcome; ++i) {
-          const std::uint32_t slot = bell.slot[i];
-          if (slot >= table_->slots()) {
-            outcome = std::unexpected(Fault{FaultKind::protocol, "no such slot"});
-            break;
-          }
-          outcome = candidate_->run(*table_, slot);
-        }
+        outcome = run(bell);
       } else if (command == Command::lock && !lock.empty() && !install_lock(lock)) {
         outcome = std::unexpected(
             Fault{FaultKind::protocol,
@@ -155,10 +160,29 @@ class NativeWorker {
     }
   }
 
+  std::expected<void, Fault> run(const Doorbell& bell) {
+    std::expected<void, Fault> outcome;
+    const std::uint32_t calls = bell.num_calls;
+    for (std::uint32_t i = 0; i < calls && i < kMaxCalls && outcome; ++i) {
+      const std::uint32_t slot = bell.slot[i];
+      if (slot >= table_->slots())
+        return std::unexpected(Fault{FaultKind::protocol, "no such slot"});
+      outcome = candidate_->run(*table_, slot);
+    }
+    if (outcome && candidate_->is_stub()) outcome = device_->launch_nothing();
+    if (auto done = device_->synchronize(); !done) {
+      if (outcome) return done;
+      outcome.error().text += "; the device reports " + done.error().text;
+    }
+    return outcome;
+  }
+
   void send(const nlohmann::json& body) { (void)send_frame(socket_, body, {}, kSendLimit); }
 
+  // The candidate is the last of them: it is destroyed first.
   int socket_;
-  std::byte* arena_ = nullptr;
+  Doorbell* bell_ = nullptr;
+  std::unique_ptr<Device> device_;
   std::optional<CallTable> table_;
   std::optional<Candidate> candidate_;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -114,6 +115,8 @@ std::expected<ProblemSpec, std::string> parse_spec(const nlohmann::json& json) {
   spec.uses_rng = flag_of(json, "uses_rng", false);
   spec.repeatable = flag_of(json, "repeatable", true);
   spec.mutates_inputs = flag_of(json, "mutates_inputs", false);
+  if (const auto flops = json.find("flops"); flops != json.end() && flops->is_number())
+    spec.flops = std::max(flops->get<double>(), 0.0);
   if (const auto* sizes = array_of(json, "sizes"))
     for (const auto& size : *sizes)
       if (size.is_string()) spec.sizes.push_back(size.get<std::string>());

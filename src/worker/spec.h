@@ -29,6 +29,7 @@ struct ProblemSpec {
   bool uses_rng = false;
   bool repeatable = true;
   bool mutates_inputs = false;
+  double flops = 0;                ///< of one call, by PyTorch's counter; 0: unknown
   std::vector<std::string> sizes;  ///< keys of SIZES
 
   std::size_t input_bytes() const;

@@ -25,6 +25,13 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
           {"MALLOC_TOP_PAD_", "67108864"}};
 }
 
+void show_device(sandbox::Command& command, const WorkerNeeds& needs) {
+  command.device_nodes = needs.device_nodes;
+  command.environment.insert(command.environment.end(), needs.environment.begin(),
+                             needs.environment.end());
+  for (const auto& folder : needs.folders) command.read_only.push_back({folder, "", true});
+}
+
 std::expected<Worker, Fault> TorchPool::start() {
   sandbox::Command command;
   command.argv = {options_.python.executable, "-I", "-B",
@@ -37,6 +44,7 @@ std::expected<Worker, Fault> TorchPool::start() {
   // A JIT compiler in the first call (torch.compile) writes precompiled headers of 100 MB and more;
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
+  show_device(command, options_.needs);
   restrict_cpus(command, options_.threads);
   return Worker::start(launcher_, std::move(command));
 }

@@ -8,6 +8,7 @@
 #include <expected>
 #include <filesystem>
 
+#include "device/device.h"
 #include "sandbox/sandbox.h"
 #include "worker/fault.h"
 #include "worker/python_environment.h"
@@ -20,10 +21,13 @@ struct TorchPoolOptions {
   std::filesystem::path package_folder;  ///< holds kernelbench_worker/
   unsigned threads = 1;                  ///< of the model: OMP_NUM_THREADS and the like
   std::uint64_t memory_bytes = 8ull << 30;
+  WorkerNeeds needs;  ///< of the device that the workers will use
 };
 
 /// The environment of every worker, native or torch: few variables, none of the caller's.
 std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads);
+/// Shows the device to the program: its nodes, its driver's folder, its variables.
+void show_device(sandbox::Command& command, const WorkerNeeds& needs);
 
 class TorchPool {
  public:

@@ -155,14 +155,15 @@ std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body,
   return reply;
 }
 
-std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, std::size_t bytes,
-                                          milliseconds limit) {
-  auto arena = Arena::create(bytes);
-  if (!arena) return std::unexpected(Fault{FaultKind::infrastructure, arena.error()});
-  arena_ = std::move(*arena);
+std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, const Memory& data,
+                                          const Memory* heap, milliseconds limit) {
+  auto control = cpu::SharedMemory::create(layout_json.at("control_size").get<std::size_t>());
+  if (!control) return std::unexpected(Fault{FaultKind::infrastructure, control.error()});
+  control_ = std::move(*control);
   sequence_ = 0;
-  const int fd = arena_.fd();
-  auto reply = request({{"op", "attach"}, {"layout", layout_json}}, std::span(&fd, 1), limit);
+  std::vector<int> fds{control_->fd(), data.fd()};
+  if (heap != nullptr) fds.push_back(heap->fd());
+  auto reply = request({{"op", "attach"}, {"layout", layout_json}}, fds, limit);
   if (!reply) return std::unexpected(reply.error());
   return {};
 }
@@ -186,7 +187,8 @@ std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_loc
   return {};
 }
 
-std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, bool freeze_after) {
+std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, bool freeze_after,
+                                        const Closing& closing) {
   auto& bell = doorbell();
   bell.command = static_cast<std::uint32_t>(command);
   const std::uint32_t sequence = ++sequence_;
@@ -211,9 +213,11 @@ std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, boo
       return std::unexpected(describe_end());
   }
   const auto seen = Clock::now();
+  const std::uint32_t status = bell.status;  // once: the worker could change it
+  const auto over = closing && status == 0 ? closing() : std::nullopt;
   if (freeze_after && !process_->freeze()) return std::unexpected(describe_end());
-  const auto stop = freeze_after ? process_->frozen_at() : seen;
-  if (bell.status != 0) {
+  const auto stop = over ? *over : freeze_after ? process_->frozen_at() : seen;
+  if (status != 0) {
     in_turns_ = false;
     process_->thaw();
     auto error = receive(milliseconds(5000));
@@ -229,8 +233,8 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed,
-                                       milliseconds limit) {
+std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed, milliseconds limit,
+                                       const Closing& closing) {
   auto& bell = doorbell();
   bell.num_calls = static_cast<std::uint32_t>(calls.size());
   bell.reseed = reseed ? 1 : 0;
@@ -238,7 +242,7 @@ std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed,
     bell.slot[i] = calls[i].slot;
     bell.call_seed[i] = calls[i].call_seed;
   }
-  return ring(Command::run, limit, true);
+  return ring(Command::run, limit, true, closing);
 }
 
 std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {

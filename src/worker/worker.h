@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,8 +21,9 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/shared_memory.h"
+#include "device/device.h"
 #include "sandbox/sandbox.h"
-#include "worker/arena.h"
 #include "worker/doorbell.h"
 #include "worker/fault.h"
 #include "worker/file_descriptor.h"
@@ -38,8 +40,12 @@ struct Call {
 
 struct Turn {
   double done_us = 0;  ///< from just before `go` until `done` was seen; explains, is never credited
-  double wall_us = 0;  ///< from just before `go` until the worker's whole process tree is stopped
+  double wall_us = 0;  ///< from just before `go` until the turn was over: see Closing
 };
+
+/// Called the moment `done` is seen, before the worker is stopped. Returns when the turn was over,
+/// or nothing where that is the stop of the worker's whole process tree.
+using Closing = std::function<std::optional<std::chrono::steady_clock::time_point>()>;
 
 class Worker {
  public:
@@ -53,11 +59,12 @@ class Worker {
   /// names.
   std::expected<nlohmann::json, Fault> request(const nlohmann::json& body, std::span<const int> fds,
                                                milliseconds limit);
-  /// Makes the arena that `layout_json` describes, and attaches it. The worker keeps it until it
-  /// ends.
-  std::expected<void, Fault> attach(const nlohmann::json& layout_json, std::size_t bytes,
-                                    milliseconds limit);
-  Arena& arena() { return arena_; }
+  /// Makes the control memory that `layout_json` describes, and attaches it with `data` and, for a
+  /// torch candidate on a GPU, `heap` (or null). The worker may use them until it ends: they must
+  /// not be given to another one before that.
+  std::expected<void, Fault> attach(const nlohmann::json& layout_json, const Memory& data,
+                                    const Memory* heap, milliseconds limit);
+  const Memory& control() const { return *control_; }
 
   /// Enters turn mode and freezes. `fields` are added to the request.
   std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock,
@@ -70,7 +77,8 @@ class Worker {
     return quiet_command(Command::lock, limit);
   }
   /// The timed turn: `calls` (1 … kMaxCalls) in order.
-  std::expected<Turn, Fault> run(std::span<const Call> calls, bool reseed, milliseconds limit);
+  std::expected<Turn, Fault> run(std::span<const Call> calls, bool reseed, milliseconds limit,
+                                 const Closing& closing = {});
   /// Thaws and returns to serving requests.
   std::expected<void, Fault> leave_turns(milliseconds limit);
 
@@ -89,12 +97,13 @@ class Worker {
   std::expected<nlohmann::json, Fault> receive(milliseconds limit);
   std::expected<void, Fault> quiet_command(Command command, milliseconds limit);
   // Rings the doorbell with the command words in place, and waits for the answer and the freeze.
-  std::expected<Turn, Fault> ring(Command command, milliseconds limit, bool freeze_after);
-  Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(arena_.bytes().data()); }
+  std::expected<Turn, Fault> ring(Command command, milliseconds limit, bool freeze_after,
+                                  const Closing& closing = {});
+  Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(control_->bytes().data()); }
 
   std::unique_ptr<sandbox::Process> process_;
   FileDescriptor socket_;
-  Arena arena_;
+  std::unique_ptr<cpu::SharedMemory> control_;
   std::uint32_t sequence_ = 0;
   bool in_turns_ = false;
 };

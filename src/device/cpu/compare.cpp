@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "device/cpu/compare_run.h"
-#include "device/cpu/random.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {
@@ -81,12 +81,6 @@ ExactSquares compare_block(const std::byte* candidate, const std::byte* referenc
 }
 
 }  // namespace
-
-double Comparison::relative_norm_error() const {
-  if (error_norm == 0) return 0;
-  if (reference_norm == 0) return std::numeric_limits<double>::infinity();
-  return error_norm / reference_norm;
-}
 
 Comparison compare(const BlockSource& candidate, const TensorSpec& spec,
                    const BlockSource& reference, DType reference_dtype, const Tolerance& tolerance,

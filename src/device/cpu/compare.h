@@ -15,16 +15,11 @@
 #include <cstdint>
 #include <span>
 
+#include "device/comparison.h"
 #include "device/cpu/thread_pool.h"
 #include "device/tensor.h"
 
 namespace kb::cpu {
-
-struct Tolerance {
-  double atol = 1e-4;
-  double rtol = 1e-4;
-  double norm_rtol = 1e-4;  ///< infinity turns the norm-wise test off
-};
 
 /// Where a dense row-major tensor's bytes come from: this process's memory, or another's.
 class BlockSource {
@@ -46,24 +41,6 @@ class MemorySource final : public BlockSource {
 
  private:
   const std::byte* data_;
-};
-
-struct Comparison {
-  std::int64_t elements = 0;
-  std::int64_t violations = 0;        ///< elements outside the element-wise tolerance
-  std::int64_t first_violation = -1;  ///< row-major index of the first one, -1 without
-  double candidate_at_first = 0, reference_at_first = 0;
-  std::int64_t nonfinite_mismatches =
-      0;  ///< of the violations: NaN or Inf on one side only, or different infinities
-  double max_abs_error = 0;       ///< over elements finite on both sides
-  double max_rel_error = 0;       ///< |c - r| / |r| over those with r != 0
-  double error_norm = 0;          ///< ||c - r||_2 over those
-  double reference_norm = 0;      ///< ||r||_2 over those
-  bool readable = true;           ///< false: a block could not be read; the rest is meaningless
-  bool within_tolerance = false;  ///< readable, no violations, and the norm-wise test holds
-
-  /// ||c - r|| / ||r||; 0 when both are 0, infinity when only the reference is 0.
-  double relative_norm_error() const;
 };
 
 /// Compares `spec.numel()` elements. Both sources are dense row-major of spec.shape; the candidate

@@ -13,7 +13,7 @@
 #include "device/cpu/compare_run.h"
 #include "device/cpu/half.h"
 #include "device/cpu/memory.h"
-#include "device/cpu/random.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/random.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {

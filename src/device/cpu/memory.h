@@ -12,9 +12,6 @@
 
 namespace kb::cpu {
 
-/// Bytes of guard band on each side of an output slot.
-inline constexpr std::size_t kGuardBytes = 4096;
-
 void copy(std::span<std::byte> to, std::span<const std::byte> from, ThreadPool& pool);
 /// True when all bytes agree; the spans have equal size.
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b, ThreadPool& pool);

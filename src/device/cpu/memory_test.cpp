@@ -8,7 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "device/cpu/random.h"
+#include "device/device.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {

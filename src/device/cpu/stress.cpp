@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "device/cpu/half.h"
-#include "device/cpu/random.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {
@@ -155,19 +155,6 @@ void plant(std::span<std::byte> data, std::size_t size, std::uint64_t key) {
 }
 
 }  // namespace
-
-std::string_view name_of(Stress kind) {
-  switch (kind) {
-    case Stress::scaled_up: return "scaled_up";
-    case Stress::scaled_down: return "scaled_down";
-    case Stress::sign_flipped: return "sign_flipped";
-    case Stress::heavy_tails: return "heavy_tails";
-    case Stress::outliers: return "outliers";
-    case Stress::small_integers: return "small_integers";
-    case Stress::planted: return "planted";
-  }
-  throw std::invalid_argument("name_of: no such kind of stress");
-}
 
 void apply_stress(Stress kind, std::span<std::byte> data, DType dtype, std::uint64_t seed,
                   ThreadPool& pool) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/cpu/half.h"
-#include "device/cpu/random.h"
+#include "device/random.h"
 
 namespace kb::cpu {
 namespace {

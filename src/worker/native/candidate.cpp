@@ -57,8 +57,7 @@ int do_nothing(const kb_call*) {
 
 }  // namespace
 
-std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, std::byte* arena,
-                                                 std::size_t arena_size) {
+std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, const Data& data) {
   const auto dtype = dtype_from_name(entry.value("dtype", std::string()));
   const auto offset = entry.value("offset", std::size_t{0});
   if (!dtype || !entry.contains("shape"))
@@ -71,12 +70,12 @@ std::expected<void, std::string> TensorList::add(const nlohmann::json& entry, st
     stride *= shape.extents[d];
   }
   const std::size_t bytes = static_cast<std::size_t>(stride) * size_of(*dtype);
-  if (offset > arena_size || bytes > arena_size - offset)
-    return std::unexpected(std::string("a tensor of the layout lies outside the arena"));
+  if (offset > data.size || bytes > data.size - offset)
+    return std::unexpected(std::string("a tensor of the layout lies outside the data"));
   shapes_.push_back(std::move(shape));
   DLTensor tensor{};
-  tensor.data = arena + offset;
-  tensor.device.device_type = kDLCPU;
+  tensor.data = data.base + offset;
+  tensor.device = data.device;
   tensor.ndim = static_cast<int32_t>(shapes_.back().extents.size());
   tensor.dtype = dl_type(*dtype);
   tensor.shape = shapes_.back().extents.data();
@@ -90,10 +89,11 @@ std::vector<DLTensor> TensorList::finish() {
 }
 
 std::expected<CallTable, std::string> CallTable::parse(const nlohmann::json& layout,
-                                                       std::byte* arena, std::size_t arena_size) {
+                                                       const Data& data, void* stream) {
   CallTable table;
+  table.stream_ = stream;
   for (const auto& param : layout.at("params")) {
-    if (auto added = table.param_list_.add(param, arena, arena_size); !added)
+    if (auto added = table.param_list_.add(param, data); !added)
       return std::unexpected(added.error());
     table.names_.push_back(param.at("name").get<std::string>());
     table.name_pointers_.push_back(table.names_.back().c_str());
@@ -116,13 +116,13 @@ std::expected<CallTable, std::string> CallTable::parse(const nlohmann::json& lay
         else if (value->is_number_float())
           scalar = {KB_SCALAR_FLOAT, position, 0, value->get<double>()};
         slot.scalars.push_back(scalar);
-      } else if (auto added = slot.input_list.add(input, arena, arena_size); !added) {
+      } else if (auto added = slot.input_list.add(input, data); !added) {
         return std::unexpected(added.error());
       }
       ++position;
     }
     for (const auto& output : outputs[s])
-      if (auto added = slot.output_list.add(output, arena, arena_size); !added)
+      if (auto added = slot.output_list.add(output, data); !added)
         return std::unexpected(added.error());
     slot.inputs = slot.input_list.finish();
     slot.outputs = slot.output_list.finish();
@@ -137,6 +137,7 @@ kb_call CallTable::create_call() const {
   call.num_params = static_cast<int32_t>(params_.size());
   call.params = params_.data();
   call.param_names = name_pointers_.data();
+  call.stream = stream_;
   return call;
 }
 
@@ -181,6 +182,10 @@ Candidate Candidate::stub() {
   Candidate candidate;
   candidate.run_ = do_nothing;
   return candidate;
+}
+
+bool Candidate::is_stub() const {
+  return run_ == do_nothing;
 }
 
 std::expected<void, Fault> Candidate::run(const CallTable& table, std::size_t slot) const {

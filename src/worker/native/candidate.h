@@ -15,12 +15,18 @@
 
 namespace kb::worker::native {
 
-/// Owns the tensors' descriptions; their data lies in the arena.
+/// The shared memory that tensors lie in: addresses of `device`.
+struct Data {
+  std::byte* base = nullptr;
+  std::size_t size = 0;
+  DLDevice device{};
+};
+
+/// Owns the tensors' descriptions.
 class TensorList {
  public:
-  /// Error: the entry is not of the protocol, or does not lie within `arena_size` bytes.
-  std::expected<void, std::string> add(const nlohmann::json& entry, std::byte* arena,
-                                       std::size_t arena_size);
+  /// Error: the entry is not of the protocol, or does not lie within the data.
+  std::expected<void, std::string> add(const nlohmann::json& entry, const Data& data);
   std::vector<DLTensor> finish();  ///< call once, when all have been added
 
  private:
@@ -31,11 +37,12 @@ class TensorList {
   std::vector<DLTensor> tensors_;
 };
 
-/// The calls of an attached arena, by slot.
+/// The calls of an attached layout, by slot.
 class CallTable {
  public:
-  static std::expected<CallTable, std::string> parse(const nlohmann::json& layout, std::byte* arena,
-                                                     std::size_t arena_size);
+  /// `stream` is what calls are made with.
+  static std::expected<CallTable, std::string> parse(const nlohmann::json& layout, const Data& data,
+                                                     void* stream);
   std::size_t slots() const { return slots_.size(); }
   kb_call call(std::size_t slot, void* state) const;
   kb_call create_call() const;  ///< parameters only
@@ -51,6 +58,7 @@ class CallTable {
   std::vector<DLTensor> params_;
   std::deque<std::string> names_;
   std::vector<const char*> name_pointers_;
+  void* stream_ = nullptr;
 };
 
 class Candidate {
@@ -63,11 +71,12 @@ class Candidate {
   /// dlopen of an inherited descriptor, then kb_create if there is one. Fault: load, runtime or
   /// out_of_memory.
   static std::expected<Candidate, Fault> load(int library_fd, const CallTable& table);
-  /// The null stub that calibrates the clock: does nothing, successfully.
+  /// The null stub that calibrates the clock: its calls do nothing, successfully.
   static Candidate stub();
+  bool is_stub() const;
 
-  /// Null on success; otherwise what went wrong. C++ exceptions that escape the candidate are
-  /// caught.
+  /// One call, which may only have been enqueued when this returns. Fault: what went wrong. C++
+  /// exceptions that escape the candidate are caught.
   std::expected<void, Fault> run(const CallTable& table, std::size_t slot) const;
   bool has_create() const { return destroy_ || state_; }
 

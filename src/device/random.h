@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace kb::cpu {
+namespace kb {
 
 /// The `index`-th of the 64-bit numbers that belong to `key`.
 constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
@@ -25,4 +25,4 @@ constexpr std::uint32_t random_below(std::uint32_t bits, std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{bits} * bound) >> 32);
 }
 
-}  // namespace kb::cpu
+}  // namespace kb

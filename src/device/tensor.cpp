@@ -1,4 +1,3 @@
-// Lies here rather than beside device/tensor.h because a folder is a library and device/ is none.
 #include "device/tensor.h"
 
 #include <array>

@@ -1,0 +1,38 @@
+# CUDA is compiled whenever nvcc is there. KERNELBENCH_CUDA says whether it is; the program that comes
+# of it runs on machines without a driver too (the runtime is linked statically and looks for the
+# driver when it is first used).
+include(CheckLanguage)
+option(KERNELBENCH_WITHOUT_CUDA "Leave the CUDA parts out even where nvcc is found" OFF)
+set(KERNELBENCH_CUDA OFF)
+if(NOT KERNELBENCH_WITHOUT_CUDA AND NOT KERNELBENCH_SANITIZE MATCHES "thread")
+  # Also where it is installed without being on the PATH.
+  find_program(KERNELBENCH_NVCC nvcc PATHS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
+  mark_as_advanced(KERNELBENCH_NVCC)
+  if(KERNELBENCH_NVCC)
+    set(CMAKE_CUDA_COMPILER "${KERNELBENCH_NVCC}")
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      # Ampere and Hopper as machine code, the rest from PTX.
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    endif()
+    if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
+      set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit QUIET)
+    if(CUDAToolkit_FOUND AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.4)
+      set(KERNELBENCH_CUDA ON)
+      # CMake before 3.26 does not know that nvcc has C++20.
+      if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+        set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+        set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+      endif()
+      set(CMAKE_CUDA_STANDARD 20)
+      set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    else()
+      message(STATUS "CUDA ${CUDAToolkit_VERSION} is older than 12.4: kernelbench is built without it")
+    endif()
+  endif()
+endif()
+if(NOT KERNELBENCH_CUDA)
+  message(STATUS "nvcc not found: kernelbench is built without its CUDA parts")
+endif()

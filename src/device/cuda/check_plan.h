@@ -1,0 +1,44 @@
+// The host's side of a check: lays the jobs out for the kernel in one pinned buffer, so that one
+// copy starts a check and one brings its results back.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/cuda/check.h"
+#include "device/device.h"
+
+namespace kb::cuda {
+
+/// One check at a time: enqueue, let the stream finish, read.
+class CheckQueue {
+ public:
+  CheckQueue() = default;
+  ~CheckQueue();
+  CheckQueue(const CheckQueue&) = delete;
+  CheckQueue& operator=(const CheckQueue&) = delete;
+
+  /// Finds out how many blocks the GPU holds, and allocates the first buffers.
+  cudaError_t open(int multiprocessors);
+  /// Waits for nothing, unless there are more jobs than ever before (a few hundred are expected).
+  /// Throws std::invalid_argument for a job that makes no sense.
+  cudaError_t enqueue(CheckList list, std::uint64_t order_seed, cudaStream_t stream);
+  /// Once the stream has finished: fetches what only a failed comparison needs.
+  cudaError_t finish(cudaStream_t stream, CheckResults& results);
+
+ private:
+  cudaError_t reserve(std::size_t bytes);
+
+  unsigned most_blocks_ = 1;
+  std::byte* host_ = nullptr;  ///< pinned; the same layout as on the device
+  std::byte* device_ = nullptr;
+  std::size_t capacity_ = 0;
+  CheckList list_;
+  CheckPlan plan_{};
+  std::size_t totals_offset_ = 0;
+};
+
+}  // namespace kb::cuda

@@ -1,0 +1,39 @@
+// Bounds on the time of a call that follow from the problem and the device, never from the
+// candidate.
+//
+// bytes = every input and weight once, and what of the outputs does not stay in the last-level
+// cache (all caches are flushed before a turn, so inputs and weights come from memory). operations
+// = PyTorch's count on the reference.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "device/device.h"
+#include "worker/spec.h"
+
+namespace kb::judge {
+
+struct Bounds {
+  /// Nothing can be faster: the datasheet's bandwidth, and a quarter of the operations (Winograd's
+  /// algorithm saves about as much) at the rate of the cheapest precision that the tolerance
+  /// admits. On a CPU, whose datasheet is not known: twice the bandwidth of a copy.
+  double impossible_us = 0;
+  /// What a very good kernel comes near to: the bandwidth that a copy reaches here, and all
+  /// operations at the datasheet's rate of the problem's own precision.
+  double realistic_us = 0;
+};
+
+Bounds bounds_of(const worker::ProblemSpec& spec, Device& device, const std::string& precision);
+
+/// Datasheet figures of a GPU, dense.
+struct Card {
+  double bytes_per_s = 0;
+  double fp32_flops = 0;  ///< CUDA cores
+  double tf32_flops = 0;  ///< tensor cores
+  double half_flops = 0;  ///< tensor cores, fp16 and bf16
+};
+/// By the name that the driver gives it, e.g. "NVIDIA H200"; none for one that is not listed.
+std::optional<Card> card_of(const std::string& name);
+
+}  // namespace kb::judge

@@ -1,0 +1,71 @@
+// One evaluation's trials and turns, from the loaded candidate to the estimate.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <vector>
+
+#include "judge/contestant.h"
+#include "judge/device.h"
+#include "judge/options.h"
+#include "judge/reference.h"
+#include "judge/result.h"
+#include "measure/speedup.h"
+
+namespace kb::judge {
+
+/// Adds `flag` to `flags` unless it is there.
+void add_flag(std::vector<std::string>& flags, std::string flag);
+
+class Session {
+ public:
+  Session(Reference& reference, Contestant& contestant, const Options& options, Device& device,
+          Result& result)
+      : reference_(reference),
+        contestant_(contestant),
+        options_(options),
+        device_(device),
+        result_(result),
+        deadline_(Clock::now() + options.limits.evaluation) {}
+
+  /// Each writes what it finds into the result, and returns why the evaluation ends, if it does.
+  std::expected<void, Failure> correctness();
+  std::expected<void, Failure> stress();
+  /// `candidate_stub`: null-stub turns of the candidate's kind of worker; empty: the reference's.
+  std::expected<void, Failure> timing(const std::vector<measure::StubTurn>& candidate_stub);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::expected<void, Failure> our(std::expected<void, worker::Fault> outcome);
+  std::expected<void, Failure> in_time();
+  // Flushes the caches and proves the device idle: what still runs is the candidate's.
+  std::expected<void, Failure> quiet();
+  // Runs one call of the candidate, and checks it.
+  std::expected<Check, Failure> candidate_call(const worker::Call& call,
+                                               std::span<const Tolerance> tolerances);
+  // Transforms the inputs that were drawn into the call's slot, each tensor under a seed of its
+  // own.
+  void transform(Stress kind, std::uint64_t seed, const worker::Call& call);
+  std::expected<bool, Failure> stressed(Stress kind, std::uint64_t seed, const worker::Call& call,
+                                        std::vector<Tolerance>& tolerance);
+  std::expected<void, Failure> draw_many(std::span<const worker::Call> calls);
+  // Warms both sides up. False: the candidate's turns must have one call.
+  std::expected<bool, Failure> warm_up(const measure::TurnPlan& plan);
+  std::expected<measure::Pair, Failure> pair(std::span<const worker::Call> calls,
+                                             bool candidate_first, std::string_view place);
+  std::expected<void, Failure> conclude(measure::SpeedupInput input, int calls);
+
+  Reference& reference_;
+  Contestant& contestant_;
+  const Options& options_;
+  Device& device_;
+  Result& result_;
+  Clock::time_point deadline_;
+  bool first_call_ = true;
+  bool may_plant_ = false;  // the planted transform was tried on this problem, and counts
+};
+
+}  // namespace kb::judge

@@ -1,0 +1,392 @@
+// How native kernels cheat their evaluator's clock on a GPU, as candidates: each must be rejected,
+// or charged for all of its work; and honest code that looks alike must not be punished. The
+// acceptance tests of the design's measurement page, one by one.
+//
+// Each case judges ReLU (level1/19) through the real binary. The figures are printed, for the
+// record.
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <optional>
+
+#include "device/cuda/cuda.h"
+#include "run_command.h"
+
+namespace {
+
+using namespace kb::test;  // NOLINT: a test's own helpers
+using testing::AnyOf;
+
+// relu() does the work; with `us` > 0 it first spins for so long, on every block.
+const std::string kPrelude = R"(
+#include <cuda_runtime.h>
+#include <kernelbench/kernel.h>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+__device__ void spin(int64_t us) {
+  int64_t start, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); while (now - start < us * 1000);
+}
+__global__ void relu(const float* x, float* y, int64_t n, int64_t us) {
+  if (us > 0) spin(us);
+  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+    y[i] = x[i] > 0 ? x[i] : 0;
+}
+inline void launch(const kb_call* call, cudaStream_t stream, int64_t us = 0) {
+  relu<<<132, 1024, 0, stream>>>(kb_input_f32(call, 0), kb_output_f32(call, 0), kb_numel(&call->inputs[0]), us);
+}
+// The doorbell page of this very process, found in its own memory map: a kernel that says `done` for
+// its worker.
+inline void forge_done() {
+  static char* page = nullptr;
+  if (!page) {
+    std::FILE* maps = std::fopen("/proc/self/maps", "r");
+    char line[512];
+    while (maps && std::fgets(line, sizeof line, maps))
+      if (std::strstr(line, "memfd:kernelbench-memory")) { page = (char*)std::strtoull(line, nullptr, 16); break; }
+    if (maps) std::fclose(maps);
+  }
+  if (!page) return;
+  auto* go = reinterpret_cast<std::atomic<uint32_t>*>(page);
+  auto* done = reinterpret_cast<std::atomic<uint32_t>*>(page + 64);
+  *reinterpret_cast<uint32_t*>(page + 192) = 0;
+  done->store(go->load());
+}
+inline bool& timing() { static bool on = false; return on; }  // after the first few calls
+inline int count_call() { static int calls = 0; if (++calls > 4) timing() = true; return calls; }
+)";
+
+std::string kernel(const std::string& before, const std::string& body) {
+  return kPrelude + before +
+         "\nextern \"C\" int kb_run(const kb_call* call) {\n  auto stream = "
+         "(cudaStream_t)call->stream; (void)stream;\n" +
+         body + "\n  return 0;\n}\n";
+}
+
+class Attack : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kb::cuda::device_count() == 0) GTEST_SKIP() << "no GPU: " << kb::cuda::availability();
+  }
+
+  // Judges one source. `size`: --set words.
+  nlohmann::json judge(const std::string& source, const std::vector<std::string>& more = {},
+                       const std::vector<std::string>& size = kMedium) {
+    const auto path = folder_.path() / "kernel.cu";
+    std::ofstream(path) << source;
+    std::vector<std::string> words = {"eval",   "level1/19", path.string(),    "--device",
+                                      "cuda:0", "--json",    "--call-timeout", "3"};
+    for (const auto& word : size) words.insert(words.end(), {"--set", word});
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = kernelbench(words);
+    auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << outcome.out << outcome.err;
+    if (!json.is_object()) return nlohmann::json::object();
+    const auto show = [&](const char* name) { return json.value(name, nlohmann::json()).dump(); };
+    std::printf("  %-28s %s time_us %s reference_us %s speedup %s ci %s flags %s %s\n",
+                testing::UnitTest::GetInstance()->current_test_info()->name(),
+                show("verdict").c_str(), show("time_us").c_str(), show("reference_time_us").c_str(),
+                show("speedup").c_str(), show("speedup_ci95").c_str(), show("flags").c_str(),
+                show("message").substr(0, 160).c_str());
+    std::fflush(stdout);
+    return json;
+  }
+
+  static bool has_flag(const nlohmann::json& json, const char* flag) {
+    return std::ranges::count(json["flags"], nlohmann::json(flag)) > 0;
+  }
+  static double time_us(const nlohmann::json& json) {
+    return json["time_us"].is_number() ? json["time_us"].get<double>() : -1;
+  }
+  // Rejected, or charged for at least `us` a call.
+  static void expect_no_gain(const nlohmann::json& json, double us) {
+    if (json["verdict"] == "correct") {
+      EXPECT_GE(time_us(json), us);
+    } else {
+      EXPECT_THAT(json["verdict"], AnyOf("wrong_value", "tampering", "timeout", "runtime_error"));
+    }
+  }
+
+  // 105 MB: one call a turn.
+  inline static const std::vector<std::string> kMedium = {"batch_size=800", "dim=32768"};
+  inline static const std::vector<std::string> kSmall = {"batch_size=64", "dim=16384"};
+  TemporaryFolder folder_;
+};
+
+TEST_F(Attack, HonestKernelIsTheYardstick) {
+  const auto json = judge(kernel("", "launch(call, stream);"));
+  EXPECT_EQ(json["verdict"], "correct");
+  EXPECT_GT(time_us(json), 30);  // 210 MB at 4.8 TB/s take 44 us
+}
+
+TEST_F(Attack, SpinIsCharged) {
+  const auto json = judge(kernel("", "launch(call, stream, 1000);"));
+  EXPECT_EQ(json["verdict"], "correct");
+  EXPECT_GE(time_us(json), 990);
+}
+
+// All slots of a turn in the launch of its first call.
+TEST_F(Attack, Superbatch) {
+  const std::string before = R"(
+struct Slot { const float* x; float* y; };
+__constant__ Slot slots[64];
+__global__ void all(int count, int64_t n) {
+  for (int s = 0; s < count; ++s)
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+      slots[s].y[i] = slots[s].x[i] > 0 ? slots[s].x[i] : 0;
+}
+std::vector<Slot> known;
+std::chrono::steady_clock::time_point last;)";
+  const std::string body = R"(
+  const auto now = std::chrono::steady_clock::now();
+  const bool first = now - last > std::chrono::microseconds(300);
+  last = now;
+  const Slot own{kb_input_f32(call, 0), kb_output_f32(call, 0)};
+  bool found = false;
+  for (auto& slot : known) found = found || slot.x == own.x;
+  if (!found) { known.push_back(own); cudaMemcpyToSymbolAsync(slots, known.data(), known.size() * sizeof(Slot), 0, cudaMemcpyHostToDevice, stream); launch(call, stream); return 0; }
+  if (first) all<<<132, 1024, 0, stream>>>((int)known.size(), kb_numel(&call->inputs[0]));)";
+  const auto honest = judge(kernel("", "launch(call, stream);"), {}, kSmall);
+  const auto json = judge(kernel(before, body), {}, kSmall);
+  if (json["verdict"] == "correct") {
+    EXPECT_TRUE(has_flag(json, "batch_dependent") || has_flag(json, "noisy") ||
+                time_us(json) >= 0.8 * time_us(honest));
+  }
+}
+
+// The work is launched by another thread, later than the call returns.
+class Late : public Attack {
+ protected:
+  void run(int wait_us, int work_us) {
+    const std::string before =
+        "std::atomic<const kb_call*> job{nullptr}; kb_call copy; DLTensor in, out;\n"
+        "void late() { cudaSetDevice(0); cudaStream_t s; cudaStreamCreateWithFlags(&s, "
+        "cudaStreamNonBlocking);\n"
+        "  for (;;) { const kb_call* c; while (!(c = job.exchange(nullptr))) "
+        "std::this_thread::yield();\n"
+        "    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(" +
+        std::to_string(wait_us) +
+        ");\n    while (std::chrono::steady_clock::now() < until) {}\n    launch(c, s, " +
+        std::to_string(work_us) + "); } }\n";
+    const auto json = judge(
+        kernel(before,
+               "static std::thread worker(late);\n  copy = *call; in = call->inputs[0]; "
+               "out = call->outputs[0]; copy.inputs = &in; copy.outputs = &out; job = &copy;"));
+    expect_no_gain(json, work_us);
+  }
+};
+TEST_F(Late, By0With1000) {
+  run(0, 1000);
+}
+TEST_F(Late, By250With250) {
+  run(250, 250);
+}
+TEST_F(Late, By250With1000) {
+  run(250, 1000);
+}
+TEST_F(Late, By250With4000) {
+  run(250, 4000);
+}
+
+// `done` is forged while the launched work still runs.
+class Unsynchronized : public Attack {
+ protected:
+  void run(int work_us) {
+    const auto json =
+        judge(kernel("", "count_call(); launch(call, stream, " + std::to_string(work_us) +
+                             ");\n  if (timing()) forge_done();"));
+    expect_no_gain(json, 0.95 * work_us);
+  }
+};
+TEST_F(Unsynchronized, With500) {
+  run(500);
+}
+TEST_F(Unsynchronized, With1000) {
+  run(1000);
+}
+TEST_F(Unsynchronized, With2000) {
+  run(2000);
+}
+TEST_F(Unsynchronized, With5000) {
+  run(5000);
+}
+
+TEST_F(Attack, SideStreamIsCharged) {
+  const auto json = judge(kernel("",
+                                 "static cudaStream_t side = [] { cudaStream_t s; "
+                                 "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); "
+                                 "return s; }();\n  launch(call, side, 1000);"));
+  expect_no_gain(json, 990);
+}
+
+// A kernel of one thread that never ends saves the turn its context switch.
+TEST_F(Attack, ResidentKernel) {
+  const auto json =
+      judge(kernel("__global__ void resident(volatile int* stop) { while (!*stop) {} }",
+                   "static int* stop = [] { int* p; cudaHostAlloc(&p, 4, cudaHostAllocMapped); *p "
+                   "= 0; return p; }();\n"
+                   "  static cudaStream_t side = [] { cudaStream_t s; "
+                   "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); return s; }();\n"
+                   "  count_call(); launch(call, stream);\n"
+                   "  if (timing()) { static bool once = (resident<<<1, 1, 0, side>>>(stop), "
+                   "true); (void)once;\n"
+                   "    cudaStreamSynchronize(stream); forge_done(); }"));
+  EXPECT_THAT(json["verdict"], AnyOf("tampering", "timeout", "wrong_value"));
+}
+
+// Work left behind, to slow the reference's turn down.
+TEST_F(Attack, QueuedBeforeTheReference) {
+  const auto json = judge(
+      kernel("__global__ void burn(int64_t us) { spin(us); }",
+             "static cudaStream_t side = [] { cudaStream_t s; cudaStreamCreateWithFlags(&s, "
+             "cudaStreamNonBlocking); return s; }();\n  count_call(); launch(call, stream);\n"
+             "  if (timing()) { cudaStreamSynchronize(stream); burn<<<132, 64, 0, side>>>(60000); "
+             "forge_done(); }"));
+  EXPECT_THAT(json["verdict"], AnyOf("tampering", "wrong_value", "timeout"));
+}
+
+TEST_F(Attack, MemoryHog) {
+  const auto json = judge(kernel("",
+                                 "static bool once = [] { for (size_t step = size_t(1) << 30; step "
+                                 "> (1 << 20); step /= 2) { void* p; "
+                                 "while (cudaMalloc(&p, step) == cudaSuccess) {} } "
+                                 "cudaGetLastError(); return true; }(); (void)once;\n"
+                                 "  launch(call, stream, 200);"));
+  if (json["verdict"] == "correct") {
+    EXPECT_GE(time_us(json), 195);
+    EXPECT_LT(json["speedup"].get<double>(), 0.6);
+  } else {
+    EXPECT_THAT(json["verdict"], AnyOf("out_of_memory", "runtime_error", "infrastructure_error"));
+  }
+}
+
+TEST_F(Attack, NoOp) {
+  EXPECT_EQ(judge(kernel("", ""))["verdict"], "wrong_value");
+}
+
+TEST_F(Attack, MemoByPointer) {
+  const auto json =
+      judge(kernel("",
+                   "static std::vector<const void*> seen; for (auto* p : seen) if (p == "
+                   "call->inputs[0].data) return 0;\n  seen.push_back(call->inputs[0].data); "
+                   "launch(call, stream);"));
+  EXPECT_EQ(json["verdict"], "wrong_value");
+}
+
+TEST_F(Attack, OutOfBoundsWrite) {
+  const auto json =
+      judge(kernel("__global__ void poke(float* y, int64_t n) { y[n] = 1; }",
+                   "launch(call, stream); poke<<<1, 1, 0, stream>>>(kb_output_f32(call, 0), "
+                   "kb_numel(&call->outputs[0]));"));
+  EXPECT_EQ(json["verdict"], "runtime_error");
+  EXPECT_THAT(json["message"].get<std::string>(), testing::HasSubstr("guard"));
+}
+
+// Inputs pinned in L2 would survive an ordinary flush.
+TEST_F(Attack, PersistingL2) {
+  const std::vector<std::string> size = {"batch_size=64", "dim=131072"};  // 34 MB in, 34 MB out
+  const auto plain = judge(kernel("", "launch(call, stream);"), {}, size);
+  const auto pinned =
+      judge(kernel("",
+                   "static bool once = (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 40 << "
+                   "20), true); (void)once;\n"
+                   "  cudaStreamAttrValue value{}; value.accessPolicyWindow.base_ptr = "
+                   "call->inputs[0].data;\n"
+                   "  value.accessPolicyWindow.num_bytes = kb_numel(&call->inputs[0]) * 4; "
+                   "value.accessPolicyWindow.hitRatio = 1;\n"
+                   "  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting; "
+                   "value.accessPolicyWindow.missProp = "
+                   "cudaAccessPropertyStreaming;\n  cudaStreamSetAttribute(stream, "
+                   "cudaStreamAttributeAccessPolicyWindow, &value);\n"
+                   "  launch(call, stream);"),
+            {}, size);
+  EXPECT_EQ(plain["verdict"], "correct");
+  if (pinned["verdict"] == "correct") {
+    EXPECT_GT(time_us(pinned), 0.9 * time_us(plain));
+  }
+}
+
+TEST_F(Attack, EndlessKernelTimesOut) {
+  const auto json =
+      judge(kernel("__global__ void endless() { for (;;) {} }",
+                   "launch(call, stream); if (count_call() > 2) endless<<<1, 1, 0, stream>>>();"));
+  EXPECT_EQ(json["verdict"], "timeout");
+}
+
+TEST_F(Attack, IllegalAddress) {
+  const auto json =
+      judge(kernel("__global__ void bad() { *(volatile int*)8 = 1; }",
+                   "launch(call, stream); if (count_call() > 2) bad<<<1, 1, 0, stream>>>();"));
+  EXPECT_EQ(json["verdict"], "runtime_error");
+  const auto next = judge(kernel("", "launch(call, stream);"));
+  EXPECT_EQ(next["verdict"], "correct");
+}
+
+TEST_F(Attack, KilledInMidTurn) {
+  const auto json = judge(kernel(
+      "#include <signal.h>", "launch(call, stream, 2000); if (count_call() > 8) raise(SIGKILL);"));
+  EXPECT_EQ(json["verdict"], "runtime_error");
+}
+
+TEST_F(Attack, OutOfMemory) {
+  const auto json = judge(kernel("",
+                                 "void* p; if (cudaMalloc(&p, size_t(1) << 42) != cudaSuccess) "
+                                 "return 2; launch(call, stream);"));
+  EXPECT_THAT(json["verdict"], AnyOf("runtime_error", "out_of_memory"));
+}
+
+// ---- honest
+// --------------------------------------------------------------------------------------
+
+TEST_F(Attack, HonestGraphByPointer) {
+  const auto json =
+      judge(kernel("#include <map>\nstd::map<const void*, cudaGraphExec_t> graphs;",
+                   "auto& graph = graphs[call->inputs[0].data];\n  if (!graph) { cudaGraph_t g; "
+                   "cudaStreamBeginCapture(stream, "
+                   "cudaStreamCaptureModeThreadLocal); launch(call, stream); "
+                   "cudaStreamEndCapture(stream, &g); "
+                   "cudaGraphInstantiate(&graph, g, 0); }\n  cudaGraphLaunch(graph, stream);"),
+            {}, kSmall);
+  EXPECT_EQ(json["verdict"], "correct") << json["message"];
+  EXPECT_FALSE(has_flag(json, "batch_dependent"));
+}
+
+TEST_F(Attack, HonestOwnStreamJoined) {
+  const auto json = judge(
+      kernel("",
+             "static cudaStream_t side; static cudaEvent_t a, b; static bool once = "
+             "(cudaStreamCreateWithFlags(&side, "
+             "cudaStreamNonBlocking), cudaEventCreateWithFlags(&a, cudaEventDisableTiming), "
+             "cudaEventCreateWithFlags(&b, "
+             "cudaEventDisableTiming), true); (void)once;\n  cudaEventRecord(a, stream); "
+             "cudaStreamWaitEvent(side, a); "
+             "launch(call, side); cudaEventRecord(b, side); cudaStreamWaitEvent(stream, b);"));
+  EXPECT_EQ(json["verdict"], "correct") << json["message"];
+}
+
+TEST_F(Attack, HonestJitInTheFirstCall) {
+  const auto json = judge(kernel("#include <nvrtc.h>\n#include <cuda.h>",
+                                 R"(static cudaKernel_t compiled = [] {
+    const char* text = "extern \"C\" __global__ void r(const float* x, float* y, long long n) { for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) y[i] = x[i] > 0 ? x[i] : 0; }";
+    nvrtcProgram program; nvrtcCreateProgram(&program, text, "r.cu", 0, nullptr, nullptr);
+    const char* flags[] = {"--gpu-architecture=sm_90"};
+    if (nvrtcCompileProgram(program, 1, flags) != NVRTC_SUCCESS) return cudaKernel_t{};
+    size_t size; nvrtcGetCUBINSize(program, &size); std::vector<char> cubin(size); nvrtcGetCUBIN(program, cubin.data());
+    cudaLibrary_t library; if (cudaLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0) != cudaSuccess) return cudaKernel_t{};
+    cudaKernel_t k; cudaLibraryGetKernel(&k, library, "r"); return k; }();
+  if (!compiled) return 3;
+  const float* x = kb_input_f32(call, 0); float* y = kb_output_f32(call, 0); long long n = kb_numel(&call->inputs[0]);
+  void* arguments[] = {&x, &y, &n};
+  if (cudaLaunchKernel((const void*)compiled, dim3(132), dim3(1024), arguments, 0, stream) != cudaSuccess) return 4;)"));
+  EXPECT_EQ(json["verdict"], "correct") << json["message"];
+}
+
+}  // namespace
