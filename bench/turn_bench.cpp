@@ -47,7 +47,7 @@ auto must(Expected expected) {
 
 kb::sandbox::Command native_command(unsigned threads, const kb::Device& device) {
   kb::sandbox::Command command;
-  const auto program = kb::cli::program_folder().parent_path() / "kernelbench-native-worker";
+  const auto program = kb::cli::companion("kernelbench-native-worker");
   command.argv = {program.string()};
   command.read_only.push_back({program.string(), "", false});
   command.environment = kb::worker::worker_environment(threads);

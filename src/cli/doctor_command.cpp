@@ -156,7 +156,7 @@ std::vector<Finding> examine(const std::string& python_option) {
         {"compiler", "g++; build cache " + build.cache_directory.string(), Finding::State::ready});
   else
     findings.push_back({"compiler", builder.error(), Finding::State::missing});
-  if (::access((program_folder() / "kernelbench-native-worker").c_str(), X_OK) == 0)
+  if (::access(companion("kernelbench-native-worker").c_str(), X_OK) == 0)
     findings.push_back({"cpp backend", "ready", Finding::State::ready});
   else
     findings.push_back({"cpp backend",

@@ -42,10 +42,15 @@ void add_assignment(nlohmann::json& set, const std::string& text) {
 
 }  // namespace
 
-std::filesystem::path program_folder() {
+std::filesystem::path companion(const std::string& name) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return program.parent_path();
+  const auto folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  // Benchmarks and tests lie one folder below the programs.
+  for (const auto& place : {folder / name, folder.parent_path() / name,
+                            folder.parent_path() / "lib" / "kernelbench" / name})
+    if (fs::exists(place, error)) return place;
+  return folder / name;
 }
 
 void add_build_options(CLI::App& app, JudgingFlags& flags) {
@@ -187,7 +192,7 @@ std::unique_ptr<build::Builder> make_builder(const JudgingFlags& flags,
 
 Workshop::Workshop(const JudgingFlags& flags) {
   const auto root = problem::installation_root();
-  const auto native_worker = program_folder() / "kernelbench-native-worker";
+  const auto native_worker = companion("kernelbench-native-worker");
   if (::access(native_worker.c_str(), X_OK) != 0)
     throw UsageError(
         fmt::format("{} is missing: build or install kernelbench again", native_worker.string()));
@@ -197,7 +202,7 @@ Workshop::Workshop(const JudgingFlags& flags) {
   builder_ = make_builder(flags, *launcher_);
   environment_.emplace(judge::Environment{*launcher_, *builder_, std::move(python), root,
                                           native_worker,
-                                          program_folder() / "libkernelbench-heap.so"});
+                                          companion("libkernelbench-heap.so")});
 }
 
 }  // namespace kb::cli

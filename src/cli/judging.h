@@ -70,7 +70,7 @@ class Workshop {
   std::optional<judge::Environment> environment_;
 };
 
-/// The folder of the running program.
-std::filesystem::path program_folder();
+/// A file that comes with the running program, wherever it is installed; need not exist.
+std::filesystem::path companion(const std::string& name);
 
 }  // namespace kb::cli

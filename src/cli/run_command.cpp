@@ -220,8 +220,7 @@ void Run::judge_on(const std::string& device) {
         if (!failure_.empty()) return;
       }
       Job& job = jobs_[group->jobs[i]];
-      const bool last = i + 1 == group->jobs.size();
-      keep(job, judge_one(job, evaluator, *progress_, last && next), options);
+      keep(job, judge_one(job, evaluator, *progress_, next.has_value()), options);
     }
     group = std::move(next);
   }

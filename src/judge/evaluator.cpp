@@ -60,6 +60,7 @@ struct Evaluator::Impl {
   std::string reference_key;
   std::vector<measure::StubTurn> native_stub;
   Clock::time_point native_overhead_at{};
+  double reference_import_ms = 0;  // that the last evaluation waited for; 0: none
 
   Impl(const Environment& shared, const Options& asked, std::unique_ptr<Device> on)
       : environment(shared),
@@ -116,6 +117,8 @@ Result unjudged(const problem::Problem& problem, const problem::Candidate& candi
 }
 
 std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Problem& problem) {
+  const auto start = Clock::now();
+  reference_import_ms = 0;
   if (reference && reference_key == problem.hash + problem.path.string()) return {};
   reference.reset();
   auto worker = pool.take();
@@ -124,6 +127,7 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
     hello.error().kind = FaultKind::infrastructure;
     return std::unexpected(hello.error());
   }
+  reference_import_ms = ms_since(start);
   quiet_pool();
   auto loaded = Reference::load(std::move(*worker), problem, options, *device);
   pool.resume();
@@ -348,6 +352,7 @@ std::expected<Result, Refusal> Evaluator::evaluate(
       result.message = "beside this candidate, twice: " + result.message;
     }
     result.phases_ms["reference"] = reference_ms;
+    result.phases_ms["reference_import"] = impl_->reference_import_ms;
     if (result.verdict != Verdict::infrastructure_error && result.verdict != Verdict::out_of_memory)
       break;
     impl_->reference.reset();

@@ -26,6 +26,7 @@ constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
+constexpr int kRoughTurns = 5;  // to plan by
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 
@@ -81,18 +82,37 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
                                                                  const Options& options,
                                                                  Device& device) {
   std::unique_ptr<Reference> reference(new Reference(std::move(worker), problem, options, device));
-  if (auto done = reference->load_problem(); !done) return std::unexpected(done.error());
-  if (auto done = reference->attach(1); !done) return std::unexpected(done.error());
-  if (auto done = reference->measure_alone(); !done) return std::unexpected(done.error());
+  const auto step = [&](const char* name, auto&& body) {
+    const Timed timed(reference->load_phases_ms_[name]);
+    return std::expected<void, Fault>(body());
+  };
+  if (auto done = step("load_problem", [&] { return reference->load_problem(); }); !done)
+    return std::unexpected(done.error());
+  if (auto done = step("share memory", [&] { return reference->attach(1); }); !done)
+    return std::unexpected(done.error());
+  // Before the times: what it needs of memory the allocator of the worker has then.
+  if (auto done = step("compare with float64", [&] { return reference->measure_error(); }); !done)
+    return std::unexpected(done.error());
+  if (auto done = step("overhead", [&] { return reference->measure_overhead(1); }); !done)
+    return std::unexpected(done.error());
+  if (auto done = step("plan", [&] { return reference->measure_alone(); }); !done)
+    return std::unexpected(done.error());
   if (reference->plan_.max_calls > 1)
-    if (auto done = reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); !done)
+    if (auto done = step(
+            "share memory",
+            [&] { return reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); });
+        !done)
       return std::unexpected(done.error());
-  if (auto done = reference->measure_error(); !done) return std::unexpected(done.error());
-  if (options.timing) {
-    if (auto done = reference->measure_overhead(); !done) return std::unexpected(done.error());
-    if (auto done = reference->solo(reference->plan_.max_calls); !done)
+  if (!options.timing) return reference;
+  if (const int calls = reference->plan_.max_calls; calls > 1)
+    if (auto done = step("overhead", [&] { return reference->measure_overhead(calls); }); !done)
       return std::unexpected(done.error());
-  }
+  const auto alone = step("solo", [&]() -> std::expected<void, Fault> {
+    if (auto turns = reference->solo(reference->plan_.max_calls); !turns)
+      return std::unexpected(turns.error());
+    return {};
+  });
+  if (!alone) return std::unexpected(alone.error());
   return reference;
 }
 
@@ -302,6 +322,20 @@ std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
   });
 }
 
+void Reference::traffic_of_a_pair(std::span<const Call> calls) {
+  CheckList list;
+  for (const Call& call : calls) {
+    const auto& region = layout_.regions.at("expected");
+    for (std::size_t i = 0; i < region.tensors.size(); ++i)
+      device_.poison(data_->range(region.offsets[call.slot][i], region.tensors[i].bytes()));
+    for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t)
+      list.equal.push_back({master(call.slot, t), master(call.slot, t)});
+  }
+  device_.begin_check(std::move(list), secret_seed());
+  // What it finds is no news; a failure of the device shows at the next operation.
+  (void)device_.end_check();
+}
+
 std::expected<Turn, Fault> Reference::quiet_turn(std::span<const Call> calls) {
   if (!make_quiet(device_))
     return std::unexpected(Fault{FaultKind::infrastructure, "something else runs on the device"});
@@ -328,7 +362,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   const std::uint64_t seed = secret_seed();
   std::vector<double> walls;
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i <= kRoughTurns; ++i) {
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
     if (auto prepared = prepare_turn(); !prepared) return prepared;
     auto timed = quiet_turn(std::span(&call, 1));
@@ -340,8 +374,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   // About what a turn costs without any call; the exact value is measured next and matters for
   // small calls only.
   const bool gpu = device_.ends_turns();
-  const double rough_overhead_us = gpu ? 300 : 150;
-  call_us_ = std::max(measure::median(walls) - rough_overhead_us, 1.0);
+  call_us_ = std::max(measure::median(walls) - measure::fit_overhead(stub_turns_).at(1), 1.0);
   const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
   // Requests and stops, and the bytes that are filled, compared and flushed.
   const double bytes_ms = static_cast<double>(8 * slot_bytes + 4 * device_.cache_bytes()) /
@@ -355,19 +388,17 @@ std::expected<void, Fault> Reference::measure_alone() {
 
 // c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in
 // this very process.
-std::expected<void, Fault> Reference::measure_overhead() {
+std::expected<void, Fault> Reference::measure_overhead(int calls) {
   if (auto serving = serve(); !serving) return serving;
   turns_of_stub_ = true;
   if (auto entered = worker_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered)
     return entered;
-  auto& turns = stub_turns_;
-  for (int i = 0; i < kStubTurns + 2; ++i)
-    for (const int calls : {1, plan_.max_calls}) {
-      if (auto prepared = worker_.prepare(kReferenceLimit); !prepared) return prepared;
-      auto timed = quiet_turn(random_calls(calls, layout_.slots));
-      if (!timed) return std::unexpected(timed.error());
-      if (i >= 2) turns.push_back({calls, timed->wall_us});
-    }
+  for (int i = 0; i < kStubTurns + 2; ++i) {
+    if (auto prepared = worker_.prepare(kReferenceLimit); !prepared) return prepared;
+    auto timed = quiet_turn(random_calls(calls, layout_.slots));
+    if (!timed) return std::unexpected(timed.error());
+    if (i >= 2) stub_turns_.push_back({calls, timed->wall_us});
+  }
   return {};
 }
 
@@ -379,6 +410,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     std::ranges::generate(seeds, secret_seed);
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
     if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
+    traffic_of_a_pair(chosen);
     auto timed = quiet_turn(chosen);
     if (!timed) return std::unexpected(timed.error());
     turns.push_back({calls, timed->wall_us});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -21,6 +22,7 @@ double call_us(double wall_us, int calls, const Overhead& overhead) {
 
 struct Overheads {
   Overhead reference, candidate;
+  bool capped = false;  // an overhead was larger than a whole turn
 };
 
 struct Sample {
@@ -68,8 +70,11 @@ Shortest shortest_of(const SpeedupInput& input) {
 
 Overheads overheads_of(const Shortest& shortest, std::span<const StubTurn> reference,
                        std::span<const StubTurn> candidate) {
-  return {capped(fit_overhead(reference), shortest.reference_us, shortest.calls),
-          capped(fit_overhead(candidate), shortest.candidate_us, shortest.calls)};
+  const Overhead of_reference = fit_overhead(reference), of_candidate = fit_overhead(candidate);
+  return {capped(of_reference, shortest.reference_us, shortest.calls),
+          capped(of_candidate, shortest.candidate_us, shortest.calls),
+          of_reference.at(shortest.calls) > shortest.reference_us ||
+              of_candidate.at(shortest.calls) > shortest.candidate_us};
 }
 
 template <class T>
@@ -79,6 +84,19 @@ std::vector<T> redraw(const std::vector<T>& from, std::mt19937_64& random) {
   std::uniform_int_distribution<std::size_t> pick(0, from.size() - 1);
   for (std::size_t i = 0; i < from.size(); ++i) drawn.push_back(from[pick(random)]);
   return drawn;
+}
+
+// How far apart the middle 80 % of the stub's turns are, of those with the number of calls that is
+// nearest to `calls`; 0 without any.
+double jitter_us(std::span<const StubTurn> turns, int calls) {
+  if (turns.empty()) return 0;
+  const int nearest = std::ranges::min(turns, {}, [&](const StubTurn& turn) {
+                        return std::abs(turn.calls - calls);
+                      }).calls;
+  std::vector<double> walls;
+  for (const auto& turn : turns)
+    if (turn.calls == nearest) walls.push_back(turn.wall_us);
+  return quantile(walls, 0.9) - quantile(walls, 0.1);
 }
 
 // The 95 % interval of the median ratio, over pairs and stub turns alike.
@@ -163,12 +181,14 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   }
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     result.flags.emplace_back("noisy");
-  const auto share = [&](double overhead_us, double call_time_us) {
-    return overhead_us / (overhead_us + call_time_us * max_calls);
+  const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
+    return jitter_us(stub, max_calls) / (call_time_us * max_calls);
   };
-  if (std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
-      share(result.candidate_overhead_us, result.candidate_us) > kMaxOverheadShare ||
-      share(result.reference_overhead_us, result.reference_us) > kMaxOverheadShare)
+  const auto& candidate_stub =
+      input.candidate_stub.empty() ? input.reference_stub : input.candidate_stub;
+  if (overheads.capped || std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
+      share(candidate_stub, result.candidate_us) > kMaxJitterShare ||
+      share(input.reference_stub, result.reference_us) > kMaxJitterShare)
     result.flags.emplace_back("below_resolution");
   return result;
 }
@@ -188,7 +208,9 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
   // A slow call's wall is the call, a small one's is mostly jitter: the former needs few pairs, the
   // latter many.
-  const int least = call_us >= 200'000 ? 10 : 30, most = call_us >= 1000 ? 30 : 60;
+  const bool short_turns = turn_us < kCpuTurnUs && call_us < 100;
+  const int least = call_us >= 200'000 ? 10 : 30;
+  const int most = call_us >= 1000 ? 30 : short_turns ? 200 : 60;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
   if (plan.max_calls > 1) plan.single_pairs = std::max(plan.pairs / 5, 8);

@@ -82,10 +82,11 @@ struct Speedup {
 
 /// Half-width of the interval, relative to the estimate, above which a result is `noisy`.
 inline constexpr double kNoisyHalfWidth = 0.02;
-/// A call that takes less than this cannot be told from the doorbell's own jitter (flag
+/// A call that takes less than this, or a turn of calls that is not many times longer than what the
+/// null stub's turns vary by, cannot be told from the doorbell's own jitter (flag
 /// `below_resolution`).
 inline constexpr double kResolutionUs = 1.0;
-inline constexpr double kMaxOverheadShare = 0.3;
+inline constexpr double kMaxJitterShare = 0.2;
 
 Speedup estimate_speedup(const SpeedupInput& input);
 
@@ -97,9 +98,10 @@ struct TurnPlan {
 };
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
-/// plan is not changed while looking at results. Pairs: 30 to 60 by the budget for calls under a
-/// millisecond, 30 above, 10 from 200 ms up. K is 1 from `turn_us` a call up, or above 256 MB of
-/// slots; below, as many calls as make that, at most 16.
+/// plan is not changed while looking at results. Pairs: by the budget 30 to 60 for calls under a
+/// millisecond (to 200 under 0.1 ms on a GPU, where they cost little), 30 above, 10 from 200 ms up.
+/// K is 1 from `turn_us` a call up, or above 256 MB of slots; below, as many calls as make that, at
+/// most 16.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
                     int forced_pairs, double turn_us);
 /// What turns aim at. A CPU's doorbell jitters by some tens of microseconds a turn, so a shorter

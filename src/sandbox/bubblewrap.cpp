@@ -13,6 +13,8 @@
 //  owner of
 //    /proc/sys needs no capability to write there: kernel.core_pattern would be a way out. This
 //    also takes away writes to /proc/PID/mem.
+//    NVIDIA's driver library does not start where /proc/self is read-only, so for a worker on a GPU
+//    only what does not belong to a process is.
 //  - So are the device nodes, for the same reason: an owner may chmod. A device on a read-only
 //  mount can
 //    still be written to. bubblewrap has no option for it (--remount-ro adds nodev), but a bind
@@ -47,6 +49,26 @@ std::expected<std::string, std::string> find_bubblewrap(const char* search_path)
       "bubblewrap is not installed: install the package bubblewrap "
       "(`sudo apt-get install bubblewrap`), or run with `--sandbox none` if you trust the code"));
 }
+
+namespace {
+
+// What in /proc belongs to no process and could be written to by some user.
+std::vector<std::string> writable_in_proc() {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string path = it->path().string();
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) continue;
+    const bool process = path.find_first_not_of("0123456789", sizeof "/proc") == std::string::npos;
+    if (!process && (S_ISDIR(status.st_mode) || (status.st_mode & 0222) != 0))
+      paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace
 
 std::expected<std::vector<std::string>, std::string> bubblewrap_arguments(
     const Bubblewrap& bubblewrap, const Command& command, const BubblewrapFds& fds) {
@@ -101,7 +123,11 @@ std::expected<std::vector<std::string>, std::string> bubblewrap_arguments(
   }
   add({"--proc", "/proc"});
   add_tmpfs("/proc/1", 4096);
-  add({"--remount-ro", "/proc"});
+  if (command.device_nodes.empty()) {
+    add({"--remount-ro", "/proc"});
+  } else {
+    for (const std::string& path : writable_in_proc()) add({"--ro-bind-try", path, path});
+  }
 
   // Devices: the harmless ones, and a GPU's where the command asks for them.
   for (const char* node : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
