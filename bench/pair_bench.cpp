@@ -184,6 +184,31 @@ int main(int argc, char** argv) {
     judge::make_quiet(*device);
     steps.add("reference's turn: in a pair, again", must(reference->turn(calls)).wall_us);
   }
+  // What of a turn's wall is not the kernel's: one call, with and without what comes before it.
+  struct Mode {
+    const char* name;
+    bool fill, flush, pause;
+    bool rest = false;  // before the fill
+  };
+  for (const Mode& mode :
+       {Mode{"fill, flush", true, true, false}, Mode{"flush", false, true, false},
+        Mode{"fill", true, false, false}, Mode{"nothing", false, false, false},
+        Mode{"fill, flush, 3 ms pause", true, true, true},
+        Mode{"5 ms pause, fill, flush", true, true, false, true}})
+    for (int i = 0; i < rounds; ++i) {
+      const auto calls = judge::random_calls(1, slots);
+      must(contestant.prepare_turn());
+      if (mode.rest) std::this_thread::sleep_for(5ms);
+      if (mode.fill) contestant.fill(calls);
+      if (mode.flush) device->flush_caches();
+      device->idle();
+      if (mode.pause) std::this_thread::sleep_for(3ms);
+      const auto turn = must(contestant.turn(calls, 10s, tolerance));
+      must(contestant.checks());
+      const std::string name = std::string("one call after ") + mode.name;
+      steps.add(name + ": go to done", turn.done_us);
+      steps.add(name + ": done to closed", turn.wall_us - turn.done_us);
+    }
   contestant.worker().process().kill();
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);

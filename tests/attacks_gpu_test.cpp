@@ -250,7 +250,7 @@ TEST_F(Attack, QueuedBeforeTheReference) {
              "cudaStreamNonBlocking); return s; }();\n  count_call(); launch(call, stream);\n"
              "  if (timing()) { cudaStreamSynchronize(stream); burn<<<132, 64, 0, side>>>(60000); "
              "forge_done(); }"));
-  EXPECT_THAT(json["verdict"], AnyOf("tampering", "wrong_value", "timeout"));
+  expect_no_gain(json, 10'000);
 }
 
 TEST_F(Attack, MemoryHog) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "cli/commands.h"
@@ -69,10 +70,12 @@ class Run {
   };
 
   void leave_out(const std::string& why);
+  std::size_t python_jobs(std::span<const std::size_t> jobs) const;
   void compile(const std::vector<std::size_t>& jobs);
   std::optional<Group> next_group(const std::string& kind);
   void judge_on(const std::string& device);
-  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress, bool more);
+  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress,
+                          std::size_t torch_workers_to_come);
   void keep(const Job& job, const judge::Result& result, const judge::Options& options);
 
   const RunFlags& flags_;
@@ -91,6 +94,12 @@ class Run {
 void Run::leave_out(const std::string& why) {
   fmt::print(stderr, "kernelbench: left out: {}\n", why);
   finished_ = false;
+}
+
+std::size_t Run::python_jobs(std::span<const std::size_t> jobs) const {
+  return static_cast<std::size_t>(std::ranges::count_if(jobs, [&](std::size_t job) {
+    return jobs_[job].candidate && jobs_[job].candidate->backend == problem::Backend::python;
+  }));
 }
 
 std::size_t Run::add(const std::vector<problem::Sample>& samples) {
@@ -165,12 +174,13 @@ std::optional<Run::Group> Run::next_group(const std::string& kind) {
   return std::nullopt;
 }
 
-judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress, bool more) {
+judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress,
+                             std::size_t torch_workers_to_come) {
   if (!job.candidate) {
     const problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
     return judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
   }
-  evaluator.warm_up(job.candidate->backend, more);
+  evaluator.warm_up(job.candidate->backend, torch_workers_to_come);
   {
     std::unique_lock lock(mutex_);
     built_.wait(lock, [&] { return job.build.has_value(); });
@@ -210,19 +220,19 @@ void Run::judge_on(const std::string& device) {
   }
   judge::Evaluator evaluator(workshop_.environment(), options, std::move(*opened));
   const std::string kind = judge::kind_of_device(device);
-  auto group = next_group(kind);
-  while (group) {
-    // Known one ahead, so that the next problem's worker can import meanwhile.
-    auto next = next_group(kind);
+  while (const auto group = next_group(kind)) {
     for (std::size_t i = 0; i < group->jobs.size(); ++i) {
+      std::size_t to_come = 0;
       {
         const std::scoped_lock lock(mutex_);
         if (!failure_.empty()) return;
+        to_come = python_jobs(std::span(group->jobs).subspan(i + 1));
+        for (const auto& other : groups_)
+          if (!other.taken && other.kind == kind) to_come += 1 + python_jobs(other.jobs);
       }
       Job& job = jobs_[group->jobs[i]];
-      keep(job, judge_one(job, evaluator, *progress_, next.has_value()), options);
+      keep(job, judge_one(job, evaluator, *progress_, to_come), options);
     }
-    group = std::move(next);
   }
 }
 

@@ -124,7 +124,8 @@ class Device {
   /// Transforms a dense floating tensor in place; integers and bools are left as they are.
   virtual void apply_stress(Stress kind, std::span<std::byte> data, DType dtype,
                             std::uint64_t seed) = 0;
-  /// Writes twice the last-level cache, and (GPU) takes back what lines were made persistent.
+  /// Writes twice the last-level cache, and (GPU) takes back what lines were made persistent, and
+  /// keeps the device busy for long enough to be awake when it is done.
   virtual void flush_caches() = 0;
   virtual std::expected<void, std::string> synchronize() = 0;
 

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStubTurns = 12;
 constexpr auto kOverheadAge = std::chrono::seconds(60);
-constexpr unsigned kCpusForImports = 6;
+constexpr unsigned kCpusForImports = 4;
 constexpr auto kSettleLimit = std::chrono::seconds(3);
 
 double ms_since(Clock::time_point start) {
@@ -273,10 +273,14 @@ Evaluator::Evaluator(const Environment& environment, const Options& options,
     : impl_(std::make_unique<Impl>(environment, options, std::move(device))) {}
 Evaluator::~Evaluator() = default;
 
-void Evaluator::warm_up(problem::Backend backend, bool another_problem) {
+void Evaluator::warm_up(problem::Backend backend, std::size_t torch_workers_to_come) {
   const bool python = backend == problem::Backend::python;
+  // An import takes as long as several evaluations on a GPU: several at a time, one for each few
+  // CPUs. On the CPU they would only stand in each other's way.
+  const std::size_t at_once =
+      impl_->device->ends_turns() ? std::thread::hardware_concurrency() / kCpusForImports : 1;
   const std::size_t wanted =
-      (impl_->reference ? 0u : 1u) + (python ? 1u : 0u) + (another_problem ? 1u : 0u);
+      (impl_->reference ? 0u : 1u) + (python ? 1u : 0u) + std::min(torch_workers_to_come, at_once);
   // A failure shows again, with its reason, when a worker is taken.
   (void)impl_->pool.fill(wanted);
 }

@@ -48,8 +48,8 @@ class Evaluator {
   ~Evaluator();
 
   /// Starts the workers that a problem and a candidate of this backend will need, without waiting;
-  /// also the next problem's reference, when there will be one.
-  void warm_up(problem::Backend backend, bool another_problem = false);
+  /// also some of the torch workers that will be needed after that, as far as that helps.
+  void warm_up(problem::Backend backend, std::size_t torch_workers_to_come = 0);
   /// Compiles what the candidate needs compiled. Thread-safe.
   std::expected<build::Result, Refusal> build(const problem::Problem& problem,
                                               const problem::Candidate& candidate) const;

@@ -26,7 +26,8 @@ constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
-constexpr int kRoughTurns = 5;  // to plan by
+constexpr std::size_t kSlotShare = 20;  // of a GPU's free memory, for the slots of a turn
+constexpr int kRoughTurns = 5;          // to plan by
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 
@@ -153,7 +154,7 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   if (auto serving = serve(); !serving) return serving;
   const auto plan = [&](bool truth) {
     std::vector<worker::RegionRequest> regions = {{"expected"}};
-    if (truth) regions.push_back({.name = "truth", .float64 = true});
+    if (truth) regions.push_back({.name = "truth", .float64 = true, .slots = 1});
     return worker::plan_layout(spec_, slots, regions, true);
   };
   // The candidate's memory holds inputs and, for a native one, outputs. Sharing more memory than
@@ -380,7 +381,8 @@ std::expected<void, Fault> Reference::measure_alone() {
   const double bytes_ms = static_cast<double>(8 * slot_bytes + 4 * device_.cache_bytes()) /
                           (1000 * device_.copy_bytes_per_us());
   plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
-                              options_.pairs, gpu ? measure::kGpuTurnUs : measure::kCpuTurnUs);
+                              options_.pairs, gpu ? measure::kGpuTurnUs : measure::kCpuTurnUs,
+                              gpu ? device_.free_bytes() / kSlotShare : measure::kCpuSlotBytes);
   if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   if (!options_.timing) plan_.max_calls = 1;
   return {};

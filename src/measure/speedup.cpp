@@ -194,13 +194,12 @@ Speedup estimate_speedup(const SpeedupInput& input) {
 }
 
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs, double turn_us) {
-  constexpr std::size_t kMaxSlotBytes = 256u << 20;
+                    int forced_pairs, double turn_us, std::size_t most_slot_bytes) {
   TurnPlan plan;
   if (call_us < turn_us)
     plan.max_calls =
         std::clamp(static_cast<int>(std::ceil(turn_us / std::max(call_us, 1.0))), 1, 16);
-  const std::size_t fit = slot_bytes == 0 ? 16 : kMaxSlotBytes / slot_bytes;
+  const std::size_t fit = slot_bytes == 0 ? 16 : most_slot_bytes / slot_bytes;
   plan.max_calls =
       std::clamp(plan.max_calls, 1, std::max(static_cast<int>(std::min<std::size_t>(fit, 16)), 1));
   // Two timed turns and the expected outputs.

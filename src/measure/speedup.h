@@ -100,13 +100,14 @@ struct TurnPlan {
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
 /// plan is not changed while looking at results. Pairs: by the budget 30 to 60 for calls under a
 /// millisecond (to 200 under 0.1 ms on a GPU, where they cost little), 30 above, 10 from 200 ms up.
-/// K is 1 from `turn_us` a call up, or above 256 MB of slots; below, as many calls as make that, at
-/// most 16.
+/// K is 1 from `turn_us` a call up; below, as many calls as make that, at
+/// most 16 and no more than `most_slot_bytes` hold.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs, double turn_us);
+                    int forced_pairs, double turn_us, std::size_t most_slot_bytes);
+inline constexpr std::size_t kCpuSlotBytes = 256u << 20;
 /// What turns aim at. A CPU's doorbell jitters by some tens of microseconds a turn, so a shorter
 /// turn would be mostly noise; on a GPU the jitter is 2 µs, and the device keeps the time.
 inline constexpr double kCpuTurnUs = 4000;
-inline constexpr double kGpuTurnUs = 1000;
+inline constexpr double kGpuTurnUs = 3000;
 
 }  // namespace kb::measure

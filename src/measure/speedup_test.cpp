@@ -183,29 +183,29 @@ TEST(Overhead, IsFittedFromTwoNumbersOfCalls) {
 }
 
 TEST(TurnPlan, HasOneCallFromFourMillisecondsUp) {
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs).max_calls, 1);
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs).single_pairs, 0);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 1);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).single_pairs, 0);
 }
 
 TEST(TurnPlan, BatchesSmallCallsAndMixesInSingleOnes) {
-  const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, kCpuTurnUs);
+  const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes);
   EXPECT_EQ(plan.max_calls, 8);
   EXPECT_GT(plan.single_pairs, 0);
-  EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0, kCpuTurnUs).max_calls, 16);
+  EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 16);
 }
 
 TEST(TurnPlan, KeepsSlotsWithin256MiB) {
-  EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0, kCpuTurnUs).max_calls, 1);
-  EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0, kCpuTurnUs).max_calls, 2);
+  EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 1);
+  EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 2);
 }
 
 TEST(TurnPlan, FitsTheBudgetBetweenThirtyAndSixty) {
-  EXPECT_EQ(plan_turns(500, 1 << 20, 1, 6000, 0, kCpuTurnUs).pairs, 60);
-  EXPECT_EQ(plan_turns(500, 1 << 20, 150, 6000, 0, kCpuTurnUs).pairs, 37);
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0, kCpuTurnUs).pairs, 30);
-  EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0, kCpuTurnUs).pairs, 30);
-  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0, kCpuTurnUs).pairs, 10);
-  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurnUs).pairs, 100);
+  EXPECT_EQ(plan_turns(500, 1 << 20, 1, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 60);
+  EXPECT_EQ(plan_turns(500, 1 << 20, 150, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 37);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 30);
+  EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 30);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 10);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurnUs, kCpuSlotBytes).pairs, 100);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "worker/layout.h"
 
+#include <algorithm>
+
 #include "worker/doorbell.h"
 
 namespace kb::worker {
@@ -50,7 +52,7 @@ Layout plan_layout(const ProblemSpec& spec, unsigned slots,
       if (request.float64 && is_floating(tensor.dtype)) tensor.dtype = DType::float64;
       region.tensors.push_back(std::move(tensor));
     }
-    region.offsets.resize(slots);
+    region.offsets.resize(request.slots == 0 ? slots : std::min(slots, request.slots));
     for (auto& slot : region.offsets)
       for (const auto& tensor : region.tensors)
         slot.push_back(cursor.take(tensor.bytes(), request.guard_bytes));

@@ -22,6 +22,7 @@ struct RegionRequest {
   std::string name;
   bool float64 = false;         ///< floating outputs are stored as float64 (the truth)
   std::size_t guard_bytes = 0;  ///< left free before and after each tensor
+  unsigned slots = 0;           ///< only the first so many slots have one; 0: all
 };
 
 struct Layout {

@@ -178,11 +178,17 @@ struct BlockTotals {
   unsigned nonfinite_mismatches;
 };
 
+/// Squares that leave the range of float64 where they are not scaled: see JobTotals.
+struct Extremes {
+  double large = 0, small = 0;
+};
+
 /// A thread's own.
 struct ThreadSums {
   double error_squares = 0;
   double reference_squares = 0;
   double max_abs_error = 0;
+  Extremes error, reference;  ///< touched by inspections only
 };
 
 __device__ unsigned long long bits_of(double x) {
@@ -209,14 +215,14 @@ struct Squares {
   double error, reference;
 };
 
-/// x^2, unless that would leave the range of float64: then it goes to the job's other two sums.
-__device__ double square_in_range(double x, double& large, double& small) {
+/// x^2, unless that would leave the range of float64: then it goes to the other two sums.
+__device__ double square_in_range(double x, Extremes& extremes) {
   if (x > 0x1p480) {
-    atomicAdd(&large, (x * 0x1p-600) * (x * 0x1p-600));
+    extremes.large += (x * 0x1p-600) * (x * 0x1p-600);
     return 0;
   }
   if (x < 0x1p-480 && x != 0) {
-    atomicAdd(&small, (x * 0x1p600) * (x * 0x1p600));
+    extremes.small += (x * 0x1p600) * (x * 0x1p600);
     return 0;
   }
   return x * x;
@@ -226,8 +232,7 @@ __device__ double square_in_range(double x, double& large, double& small) {
 /// value, so that the caller's registers stay registers.
 template <class C, class R, unsigned kReferenceWords>
 __device__ __noinline__ Squares inspect(Words<4> c, Words<kReferenceWords> r, const CheckJob& job,
-                                        JobTotals& totals, std::uint64_t index,
-                                        BlockTotals& block) {
+                                        ThreadSums& rare, std::uint64_t index, BlockTotals& block) {
   constexpr unsigned kElements = 16 / C::kSize;
   constexpr bool kWide = C::kFloating && R::kSize == 8;
   Squares squares{0, 0};
@@ -263,14 +268,12 @@ __device__ __noinline__ Squares inspect(Words<4> c, Words<kReferenceWords> r, co
     }
     if constexpr (kWide) {
       if (error <= DBL_MAX) {
-        squares.error +=
-            square_in_range(error, totals.error_squares_large, totals.error_squares_small);
+        squares.error += square_in_range(error, rare.error);
       } else {  // the difference of two finite numbers overflowed, but not that of their parts
         const double scaled = x * 0x1p-600 - y * 0x1p-600;
-        atomicAdd(&totals.error_squares_large, scaled * scaled);
+        rare.error.large += scaled * scaled;
       }
-      squares.reference += square_in_range(magnitude, totals.reference_squares_large,
-                                           totals.reference_squares_small);
+      squares.reference += square_in_range(magnitude, rare.reference);
     } else {
       squares.error += error * error;
       squares.reference += magnitude * magnitude;
@@ -335,7 +338,7 @@ __device__ A known_relative_error(unsigned long long record) {
 /// One vector of floating elements: sums, or everything if there is something to report.
 template <class A, class C, class R, unsigned kReferenceWords>
 __device__ __forceinline__ void examine(const Words<4>& c, const Words<kReferenceWords>& r,
-                                        const CheckJob& job, JobTotals& totals, std::uint64_t index,
+                                        const CheckJob& job, ThreadSums& rare, std::uint64_t index,
                                         BlockTotals& block, A atol, A rtol, A known,
                                         ThreadSums& sums, A& max_abs) {
   constexpr unsigned kElements = 16 / C::kSize;
@@ -369,7 +372,7 @@ __device__ __forceinline__ void examine(const Words<4>& c, const Words<kReferenc
     max_abs = larger(largest, max_abs);
     return;
   }
-  const Squares squares = inspect<C, R, kReferenceWords>(c, r, job, totals, index, block);
+  const Squares squares = inspect<C, R, kReferenceWords>(c, r, job, rare, index, block);
   sums.error_squares += squares.error;
   sums.reference_squares += squares.reference;
 }
@@ -377,7 +380,7 @@ __device__ __forceinline__ void examine(const Words<4>& c, const Words<kReferenc
 /// One vector of integers.
 template <class C>
 __device__ __forceinline__ void examine_integers(const Words<4>& c, const Words<4>& r,
-                                                 const CheckJob& job, JobTotals& totals,
+                                                 const CheckJob& job, ThreadSums& rare,
                                                  std::uint64_t index, BlockTotals& block,
                                                  ThreadSums& sums) {
   constexpr unsigned kElements = 16 / C::kSize;
@@ -394,16 +397,16 @@ __device__ __forceinline__ void examine_integers(const Words<4>& c, const Words<
     sums.reference_squares += static_cast<double>(reference_squares);
     return;
   }
-  const Squares squares = inspect<C, C, 4>(c, r, job, totals, index, block);
+  const Squares squares = inspect<C, C, 4>(c, r, job, rare, index, block);
   sums.error_squares += squares.error;
   sums.reference_squares += squares.reference;
 }
 
 /// Elements [first, first + elements) of a comparison, by the whole block.
 template <class C, class R>
-__device__ __noinline__ void compare_chunk(const CheckJob& job, JobTotals& totals,
-                                           std::uint64_t first, unsigned elements,
-                                           BlockTotals& block, ThreadSums& all_sums) {
+__device__ __noinline__ void compare_chunk(const CheckJob& job, std::uint64_t first,
+                                           unsigned elements, BlockTotals& block,
+                                           ThreadSums& all_sums) {
   using A = std::conditional_t<C::kSize == 8 || R::kSize == 8, double, float>;
   constexpr unsigned kElements = 16 / C::kSize;
   constexpr unsigned kReferenceBytes = kElements * R::kSize;
@@ -422,10 +425,10 @@ __device__ __noinline__ void compare_chunk(const CheckJob& job, JobTotals& total
   auto examine_one = [&](unsigned at, const Words<4>& c, const Words<kReferenceWords>& r, A known) {
     const std::uint64_t index = first + at * kElements;
     if constexpr (C::kFloating) {
-      examine<A, C, R, kReferenceWords>(c, r, job, totals, index, block, atol, rtol, known, sums,
+      examine<A, C, R, kReferenceWords>(c, r, job, all_sums, index, block, atol, rtol, known, sums,
                                         max_abs);
     } else {
-      examine_integers<C>(c, r, job, totals, index, block, sums);
+      examine_integers<C>(c, r, job, all_sums, index, block, sums);
     }
   };
 
@@ -510,31 +513,24 @@ __device__ __noinline__ void guard_chunk(const CheckJob& job, std::uint64_t firs
 
 // ---- the kernel ---------------------------------------------------------------------------------
 
-__device__ void run_chunk(const CheckJob& job, JobTotals& totals, std::uint64_t first,
-                          unsigned elements, BlockTotals& block, ThreadSums& sums) {
+__device__ void run_chunk(const CheckJob& job, std::uint64_t first, unsigned elements,
+                          BlockTotals& block, ThreadSums& sums) {
   switch (job.kind) {
-    case CheckKind::float64:
-      return compare_chunk<F64, F64>(job, totals, first, elements, block, sums);
-    case CheckKind::float32:
-      return compare_chunk<F32, F32>(job, totals, first, elements, block, sums);
-    case CheckKind::float16:
-      return compare_chunk<F16, F16>(job, totals, first, elements, block, sums);
-    case CheckKind::bfloat16:
-      return compare_chunk<BF16, BF16>(job, totals, first, elements, block, sums);
-    case CheckKind::int64:
-      return compare_chunk<I64, I64>(job, totals, first, elements, block, sums);
-    case CheckKind::int32:
-      return compare_chunk<I32, I32>(job, totals, first, elements, block, sums);
-    case CheckKind::int16:
-      return compare_chunk<I16, I16>(job, totals, first, elements, block, sums);
-    case CheckKind::int8: return compare_chunk<I8, I8>(job, totals, first, elements, block, sums);
-    case CheckKind::uint8: return compare_chunk<U8, U8>(job, totals, first, elements, block, sums);
+    case CheckKind::float64: return compare_chunk<F64, F64>(job, first, elements, block, sums);
+    case CheckKind::float32: return compare_chunk<F32, F32>(job, first, elements, block, sums);
+    case CheckKind::float16: return compare_chunk<F16, F16>(job, first, elements, block, sums);
+    case CheckKind::bfloat16: return compare_chunk<BF16, BF16>(job, first, elements, block, sums);
+    case CheckKind::int64: return compare_chunk<I64, I64>(job, first, elements, block, sums);
+    case CheckKind::int32: return compare_chunk<I32, I32>(job, first, elements, block, sums);
+    case CheckKind::int16: return compare_chunk<I16, I16>(job, first, elements, block, sums);
+    case CheckKind::int8: return compare_chunk<I8, I8>(job, first, elements, block, sums);
+    case CheckKind::uint8: return compare_chunk<U8, U8>(job, first, elements, block, sums);
     case CheckKind::float32_float64:
-      return compare_chunk<F32, F64>(job, totals, first, elements, block, sums);
+      return compare_chunk<F32, F64>(job, first, elements, block, sums);
     case CheckKind::float16_float64:
-      return compare_chunk<F16, F64>(job, totals, first, elements, block, sums);
+      return compare_chunk<F16, F64>(job, first, elements, block, sums);
     case CheckKind::bfloat16_float64:
-      return compare_chunk<BF16, F64>(job, totals, first, elements, block, sums);
+      return compare_chunk<BF16, F64>(job, first, elements, block, sums);
     case CheckKind::equal: return equal_chunk(job, first, elements, block);
     case CheckKind::guard: return guard_chunk(job, first, elements, block);
   }
@@ -552,8 +548,10 @@ __device__ double warp_max(double x) {
 /// Adds what the block has found to the job's totals. By all threads, after a barrier.
 __device__ __noinline__ void hand_in(const BlockTotals& block, const ThreadSums& sums,
                                      JobTotals& totals, ThreadSums (&warps)[kWarps]) {
+  const Extremes error{warp_sum(sums.error.large), warp_sum(sums.error.small)};
+  const Extremes reference{warp_sum(sums.reference.large), warp_sum(sums.reference.small)};
   const ThreadSums own{warp_sum(sums.error_squares), warp_sum(sums.reference_squares),
-                       warp_max(sums.max_abs_error)};
+                       warp_max(sums.max_abs_error), error, reference};
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = own;
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -562,7 +560,15 @@ __device__ __noinline__ void hand_in(const BlockTotals& block, const ThreadSums&
     whole.error_squares += warps[i].error_squares;
     whole.reference_squares += warps[i].reference_squares;
     whole.max_abs_error = fmax(whole.max_abs_error, warps[i].max_abs_error);
+    whole.error.large += warps[i].error.large;
+    whole.error.small += warps[i].error.small;
+    whole.reference.large += warps[i].reference.large;
+    whole.reference.small += warps[i].reference.small;
   }
+  if (whole.error.large != 0) atomicAdd(&totals.error_squares_large, whole.error.large);
+  if (whole.error.small != 0) atomicAdd(&totals.error_squares_small, whole.error.small);
+  if (whole.reference.large != 0) atomicAdd(&totals.reference_squares_large, whole.reference.large);
+  if (whole.reference.small != 0) atomicAdd(&totals.reference_squares_small, whole.reference.small);
   if (whole.error_squares != 0) atomicAdd(&totals.error_squares, whole.error_squares);
   if (whole.reference_squares != 0) atomicAdd(&totals.reference_squares, whole.reference_squares);
   const unsigned long long max_abs = max(bits_of(whole.max_abs_error), block.max_abs_error);
@@ -631,7 +637,7 @@ __global__ void __launch_bounds__(kThreads, 4) check(CheckPlan plan) {
         block = {.first_violation = kNoViolation, .max_rel_error = task.max_rel_error};
       __syncthreads();
     }
-    run_chunk(plan.jobs[job], plan.totals[job], task.first, task.elements, block, sums);
+    run_chunk(plan.jobs[job], task.first, task.elements, block, sums);
   }
   if (job != kNoJob) hand_in(block, sums, plan.totals[job], warps);
 }
