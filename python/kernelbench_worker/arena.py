@@ -25,6 +25,9 @@ class Arena:
         self.max_calls = layout["max_calls"]
         # How many outputs the reference returns, and so how many are published of a call.
         self.outputs_per_call = layout["num_outputs"]
+        # What each record says beside the place. It outlives a turn mode: who writes records anew, which
+        # takes longer than a small kernel, would do so within a turn.
+        self.written = [None] * (self.max_calls * self.outputs_per_call)
         self.params = {p["name"]: self._tensor(p) for p in layout["params"]}
         # A slot's inputs, ready to be passed to a model: tensors and plain values.
         self.inputs = [[self._input(item) for item in slot] for slot in layout["inputs"]]

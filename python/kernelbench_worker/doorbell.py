@@ -113,7 +113,7 @@ def _publisher(arena, kept):
     outputs = arena.outputs_per_call
     start, number = arena.publications_offset, arena.max_calls * outputs
     records = memoryview(arena.control.memory)[start:start + 8 * RECORD_WORDS * number].cast("q")
-    written = [None] * number  # what each record says beside the place
+    written = arena.written
     device = arena.device
     is_home, locate = device.is_home, device.locator(arena.data)
     Tensor, strided, codes, keep = torch.Tensor, torch.strided, CODES, kept.append

@@ -20,15 +20,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kRouseUs = 1500;
-constexpr double kLeastBytesPerSecond = 1e11;
 /// The two words that kernels write for the host lie far enough apart not to share a cache line.
 constexpr std::size_t kClosingWord = 0;
 constexpr std::size_t kProbeWord = 32;
+constexpr std::size_t kRouseWord = 48;  // nobody reads it
 constexpr std::size_t kWords = 64;
 
 /// About 5 µs at full clocks.
 constexpr std::uint64_t kProbeCycles = 8000;
+/// About 1 ms at full clocks.
+constexpr std::uint64_t kRouseCycles = 2'000'000;
 constexpr int kCalibrationProbes = 30;
 constexpr int kProbeAttempts = 3;
 /// What a probe may be late: well over a switch from another context (0.15 ms), well under a time
@@ -329,14 +330,11 @@ void CudaDevice::flush_caches() {
   // Before the writing, or lines that a worker made persistent would survive it. Refused where
   // lines cannot be made persistent.
   if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
-  // More often than the caches need: a GPU that was idle for some milliseconds answers 0.2 ms later
-  // than a busy one, and every turn is to find it as busy as the null stub's turns did.
-  const double flush_us = 1e6 * static_cast<double>(junk_->bytes().size()) /
-                          std::max(card_.datasheet_bytes_per_s, kLeastBytesPerSecond);
-  const int times = std::clamp(static_cast<int>(kRouseUs / std::max(flush_us, 1.0)), 1, 100);
-  for (int i = 0; i < times; ++i)
-    check(launch_junk(junk_->bytes().data(), junk_->bytes().size(), ++flushes_, stream_),
-          "flushing the caches");
+  // A GPU that was idle for some milliseconds answers 0.2 ms later than a busy one, and every turn
+  // is to find it as busy as the null stub's turns did.
+  check(launch_delayed_signal(kRouseCycles, words_ + kRouseWord, 1, stream_), "keeping it awake");
+  check(launch_junk(junk_->bytes().data(), junk_->bytes().size(), ++flushes_, stream_),
+        "flushing the caches");
 }
 
 std::expected<void, std::string> CudaDevice::synchronize() {
