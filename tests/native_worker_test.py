@@ -112,6 +112,20 @@ class Native(unittest.TestCase):
         worker.send({"op": "exit"})
         self.assertEqual(worker.process.wait(10), 0)
 
+    def test_time(self):
+        worker = self.start(self.affine)
+        worker.ring(RUN, [0])
+        worker.leave()
+        times = worker.request("time", mode="host", slots=[1, 3], warmup=1, reps=4)["times_us"]
+        self.assertEqual(len(times), 4)
+        self.assertTrue(all(0 < time < 1e6 for time in times), times)
+        self.assertEqual([worker.region("outputs", slot) for slot in (1, 2, 3)],
+                         [[[3.5] * 5], [[0.0] * 5], [[3.5] * 5]])
+        for mode, slots in (("sundial", [0]), ("host", []), ("host", [4])):
+            with self.assertRaises(WorkerFailed) as caught:
+                worker.request("time", mode=mode, slots=slots, warmup=1, reps=4)
+            self.assertEqual(caught.exception.kind, "protocol")
+
     def test_stub(self):
         with self.new_worker() as worker:
             worker.attach(SPEC)

@@ -210,6 +210,16 @@ class Candidate(GpuTest):
         worker.send({"op": "exit"})
         self.assertEqual(worker.process.wait(30), 0)
 
+    def test_events(self):
+        worker = self.candidate("return args[0] * 2")
+        worker.leave()
+        for mode, count in (("event", 4), ("do_bench", 1), ("host", 4)):
+            times = worker.request("time", mode=mode, slots=[1, 3], warmup=1, reps=4)["times_us"]
+            self.assertEqual(len(times), count)
+            self.assertTrue(all(0 < time < 10_000 for time in times), (mode, times))
+        worker.enter_turns()
+        self.check(worker, [0, 1], lambda x: 2 * x)
+
     def test_weights(self):
         spec = {**self.SPEC, "outputs": [{"dtype": "float32", "shape": [4, 3]}],
                 "params": [{"name": "linear.weight", "dtype": "float32", "shape": [3, 8]},

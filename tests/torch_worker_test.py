@@ -521,6 +521,40 @@ class Turns(WorkerTest):
             self.assertEqual(worker.process.wait(15), 0)
 
 
+class Time(WorkerTest):
+    def time(self, mode="host", slots=(0, 1), warmup=2, reps=5):
+        return self.worker.request("time", mode=mode, slots=slots, warmup=warmup, reps=reps)["times_us"]
+
+    def test_both_roles_time_themselves_between_turns(self):
+        self.load(RUNNING_SUM)
+        self.draw([0, 1])
+        for load in (lambda: None, lambda: self.worker.load_candidate(as_candidate(RUNNING_SUM), RUNNING_SUM)):
+            load()
+            times = self.time()
+            self.assertEqual(len(times), 5)
+            self.assertTrue(all(0 < time < 1e6 for time in times), times)
+            (total,), = self.worker.turn([0])
+            self.assert_close(total, self.worker.inputs(0)[0])
+
+    def test_slots_go_round(self):
+        self.load(problem("args[0].add_(1); return args[0] * 1"))
+        self.draw([0, 1, 2])
+        before = [self.worker.inputs(slot)[0][0] for slot in range(3)]
+        self.time(slots=[2, 0], warmup=1, reps=2)
+        after = [self.worker.inputs(slot)[0][0] for slot in range(3)]
+        self.assert_close([a - b for a, b in zip(after, before)], [1, 0, 2], 1e-5)
+
+    def test_what_cannot_be_timed(self):
+        self.load(RELU)
+        self.draw([0, 1])
+        for mode in ("event", "do_bench"):
+            self.fails("unsupported", self.time, mode)
+        self.fails("protocol", self.time, "sundial")
+        self.load(RELU)
+        self.worker.load_candidate(as_candidate(problem("raise ValueError('deliberate')")), RELU)
+        self.assertIn("deliberate", self.fails("runtime", self.time))
+
+
 class Lock(unittest.TestCase):
     """Has workers of its own: a filter cannot be taken off."""
 

@@ -69,7 +69,7 @@ class Mapping:
         properties = _AllocationProperties(_PINNED, _POSIX_FILE_DESCRIPTOR, device)
         call("cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties),
              ctypes.c_int(_MINIMUM))
-        mapped = ctypes.c_size_t(-(-size // granularity.value) * granularity.value)
+        mapped = ctypes.c_size_t(-(-max(size, 1) // granularity.value) * granularity.value)
 
         self._size, self._address, self._is_mapped = mapped, ctypes.c_uint64(), False
         handle = ctypes.c_uint64()

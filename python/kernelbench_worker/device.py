@@ -101,6 +101,10 @@ class Cpu:
     def trim(self):
         """Gives memory back to the device where much is cached. Not before a turn: it would pay for it."""
 
+    def new_event(self):
+        """Returns an event to time by: record(), and elapsed_time(later) in milliseconds."""
+        raise WorkerError("unsupported", "a CPU has no events to time by")
+
 
 class Cuda:
     """The GPU: device 0, the only one that a worker sees. Work is asynchronous."""
@@ -199,6 +203,16 @@ class Cuda:
     def trim(self):
         if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > self._memory_bytes // 4:
             torch.cuda.empty_cache()
+
+    def new_event(self):
+        return torch.cuda.Event(enable_timing=True)
+
+    def l2_bytes(self):
+        return torch.cuda.get_device_properties(0).L2_cache_size
+
+    def overwriter(self, size):
+        """Returns clear(), which enqueues writing over a buffer of `size` bytes."""
+        return torch.empty(size // 4, dtype=torch.int32, device=self.torch_device).zero_
 
 
 _KINDS = {"cpu": Cpu, "cuda": Cuda}

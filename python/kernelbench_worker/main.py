@@ -5,6 +5,7 @@ evaluation; what exists by then is taken out of the garbage collector's sight.
 """
 import argparse
 import gc
+import itertools
 import os
 import platform
 
@@ -17,13 +18,15 @@ from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
 from .reference import MODES, Reference
+from .timing import time_calls
 
 PROTOCOL = 1
 MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 
 # The kind of an error that does not know its own, by request.
 _KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
-          "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime"}
+          "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
+          "time": "runtime"}
 
 
 def main(argv=None):
@@ -57,7 +60,7 @@ class Worker:
         self._operations = {
             "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
-            "load_candidate": self._load_candidate, "turns": self._turns}
+            "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -150,6 +153,13 @@ class Worker:
         error = serve_turns(self._channel, arena, model, subject.buffers, program, stub)
         if error is not None:
             return {"ok": False, "error": error}
+
+    def _time(self, request, fds):
+        subject, arena = self._need(self._subject, "a model"), self._need(self._arena, "an arena")
+        subject.buffers.restore()
+        model, inputs = subject.model, itertools.cycle([arena.inputs[s] for s in request["slots"]])
+        return {"times_us": time_calls(self._device, request["mode"], request["warmup"], request["reps"],
+                                       lambda: model(*next(inputs)))}
 
     def _need(self, what, name):
         if what is None:

@@ -45,6 +45,7 @@ constexpr const char* kLeastKernel =
     "extern \"C\" int kb_run(const void*) { nothing<<<1, 1>>>(); return cudaGetLastError(); }\n";
 
 // Inside the sandbox.
+constexpr const char* kNice = "/usr/bin/nice";
 constexpr const char* kBuildRoot = "/build";
 constexpr const char* kIncludeRoot = "/kernelbench/include";
 
@@ -150,8 +151,7 @@ struct Builder::Impl {
   };
   Place place(const Workplace& workplace) const;
   sandbox::Command command(const Workplace& workplace, const Place& place) const;
-  std::expected<Run, std::string> run(const sandbox::Command& command,
-                                      const Workplace& workplace) const;
+  std::expected<Run, std::string> run(sandbox::Command command, const Workplace& workplace) const;
   std::expected<Outcome, std::string> outcome(const Workplace& workplace, const Run& run,
                                               Status status, std::string log) const;
 
@@ -285,8 +285,10 @@ sandbox::Command Builder::Impl::command(const Workplace& workplace, const Place&
 }
 
 std::expected<Builder::Impl::Run, std::string> Builder::Impl::run(
-    const sandbox::Command& command, const Workplace& workplace) const {
+    sandbox::Command command, const Workplace& workplace) const {
   const auto start = steady_clock::now();
+  // Compilers give way to what an evaluation waits for: the import of PyTorch.
+  if (is_there(kNice)) command.argv.insert(command.argv.begin(), {kNice, "-n", "10"});
   auto process = launcher.start(command);
   if (!process) return std::unexpected(std::move(process.error()));
   const auto deadline = start + options.time_limit;

@@ -26,6 +26,13 @@ sandbox::Mode mode_from(const std::string& word) {
   return sandbox::Mode::automatic;
 }
 
+judge::Timer timer_from(const std::string& word) {
+  if (word == "event") return judge::Timer::event;
+  if (word == "do_bench") return judge::Timer::do_bench;
+  if (word == "host") return judge::Timer::host;
+  return judge::Timer::sealed;
+}
+
 // `batch_size=16` → {"batch_size": 16}. The value is JSON, or a Python tuple of numbers, or else a
 // string.
 void add_assignment(nlohmann::json& set, const std::string& text) {
@@ -89,6 +96,11 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
       ->capture_default_str();
   app.add_flag("--no-stress", flags.no_stress, "leave out the trials on transformed inputs");
   app.add_flag("--no-timing", flags.no_timing, "judge correctness only");
+  app.add_option("--timer", flags.timer,
+                 "sealed: the judge times; for comparison with other tools, never verified, the "
+                 "worker times itself: event and do_bench (a GPU's events), host (its own clock)")
+      ->check(CLI::IsMember({"sealed", "event", "do_bench", "host"}))
+      ->capture_default_str();
   app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 60")
       ->check(CLI::Range(1, 100000));
   app.add_option("--threads", flags.threads,
@@ -162,6 +174,12 @@ judge::Options options_from(const JudgingFlags& flags, const std::string& device
   options.correctness_trials = flags.trials;
   options.stress = !flags.no_stress;
   options.timing = !flags.no_timing;
+  options.timer = timer_from(flags.timer);
+  if (device == "cpu" &&
+      (options.timer == judge::Timer::event || options.timer == judge::Timer::do_bench))
+    throw UsageError(
+        fmt::format("--timer {} needs the events of a GPU, and a CPU has none: use sealed or host",
+                    flags.timer));
   options.pairs = flags.pairs;
   options.threads = flags.threads;
   options.excessive_speedup = flags.excessive_speedup;

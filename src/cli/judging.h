@@ -23,6 +23,7 @@ struct JudgingFlags {
   std::string precision = "fp32";
   std::string device = "auto";
   std::string rules = "own";
+  std::string timer = "sealed";
   std::string sandbox = "auto";
   std::string python;
   std::string cache;
@@ -41,7 +42,7 @@ struct JudgingFlags {
 void add_build_options(CLI::App& app, JudgingFlags& flags);
 /// Those and all others.
 void add_judging_options(CLI::App& app, JudgingFlags& flags);
-/// UsageError for a word that means nothing.
+/// UsageError for a word that means nothing, and for a timer that the device has not.
 judge::Options options_from(const JudgingFlags& flags, const std::string& device);
 /// The devices that --device lists; empty for `auto`. UsageError for a name that is none.
 std::vector<std::string> devices_of(const JudgingFlags& flags);

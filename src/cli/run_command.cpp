@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,6 +33,8 @@
 
 namespace kb::cli {
 namespace {
+
+constexpr unsigned kCpusOfAJudge = 4;
 
 struct RunFlags {
   JudgingFlags judging;
@@ -71,7 +75,9 @@ class Run {
 
   void leave_out(const std::string& why);
   std::size_t python_jobs(std::span<const std::size_t> jobs) const;
-  void compile(const std::vector<std::size_t>& jobs);
+  void compile(const std::vector<std::size_t>& jobs, unsigned threads);
+  std::vector<std::string> gpus() const;
+  std::string architecture() const;
   std::optional<Group> next_group(const std::string& kind);
   void judge_on(const std::string& device);
   judge::Result judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress,
@@ -82,6 +88,7 @@ class Run {
   store::Store& store_;
   Workshop& workshop_;
   std::vector<std::string> devices_;
+  std::string architecture_;  // of the GPUs
   std::vector<Job> jobs_;
   std::vector<Group> groups_;
   std::optional<Progress> progress_;
@@ -150,10 +157,30 @@ std::size_t Run::add(const std::vector<problem::Sample>& samples) {
   return known;
 }
 
-void Run::compile(const std::vector<std::size_t>& jobs) {
+std::vector<std::string> Run::gpus() const {
+  if (devices_.empty()) return {"cuda:0"};
+  std::vector<std::string> gpus;
+  std::ranges::copy_if(devices_, std::back_inserter(gpus),
+                       [](const std::string& device) { return device != "cpu"; });
+  return gpus;
+}
+
+// What kernels are compiled for. UsageError where the GPUs differ: a kernel is built for one kind.
+std::string Run::architecture() const {
+  std::string found;
+  for (const auto& device : gpus()) {
+    const auto one = cuda::architecture(std::atoi(device.substr(device.find(':') + 1).c_str()));
+    if (!found.empty() && one != found)
+      throw UsageError("the GPUs of --devices are of different kinds; judge on one kind at a time");
+    found = one;
+  }
+  return found;
+}
+
+void Run::compile(const std::vector<std::size_t>& jobs, unsigned threads) {
   judge::BuildTarget target{workshop_.environment().python,
-                            workshop_.environment().installation_root, cuda::architecture(0)};
-  in_parallel(jobs.size(), flags_.samples.jobs, [&](std::size_t i) {
+                            workshop_.environment().installation_root, architecture_};
+  in_parallel(jobs.size(), threads, [&](std::size_t i) {
     Job& job = jobs_[jobs[i]];
     if (!job.candidate) return;
     auto built = judge::build_candidate(workshop_.environment().builder, target, job.problem,
@@ -231,7 +258,16 @@ void Run::judge_on(const std::string& device) {
           if (!other.taken && other.kind == kind) to_come += 1 + python_jobs(other.jobs);
       }
       Job& job = jobs_[group->jobs[i]];
-      keep(job, judge_one(job, evaluator, *progress_, to_come), options);
+      std::optional<judge::Result> result;
+      try {
+        result = judge_one(job, evaluator, *progress_, to_come);
+      } catch (const std::exception& error) {
+        // The judge's own fault, and not to be the end of the other devices' work.
+        const problem::Candidate none{job.sample.path, "", "", problem::Backend::python};
+        result = judge::unjudged(job.problem, job.candidate ? *job.candidate : none,
+                                 judge::Verdict::infrastructure_error, error.what());
+      }
+      keep(job, *result, options);
     }
   }
 }
@@ -241,16 +277,20 @@ void Run::judge_all() {
   std::vector<std::size_t> on_cpu, on_gpu;
   for (const auto& group : groups_)
     for (const std::size_t job : group.jobs) (group.kind == "cpu" ? on_cpu : on_gpu).push_back(job);
+  if (!on_gpu.empty()) architecture_ = architecture();
   progress_.emplace("judged", jobs_.size());
   {
     std::vector<std::jthread> judges;
     if (!on_gpu.empty())
-      for (const auto& device : devices_.empty() ? std::vector<std::string>{"cuda:0"} : devices_)
-        if (device != "cpu") judges.emplace_back([this, device] { judge_on(device); });
-    compile(on_gpu);
+      for (const auto& device : gpus()) judges.emplace_back([this, device] { judge_on(device); });
+    // Some CPUs are for the judges, their workers and the imports.
+    const unsigned cpus = std::max(std::thread::hardware_concurrency(), 1u);
+    const unsigned taken = kCpusOfAJudge * static_cast<unsigned>(judges.size());
+    compile(on_gpu, flags_.samples.jobs > 0 ? flags_.samples.jobs
+                                            : std::max(cpus / 2, taken < cpus ? cpus - taken : 1));
   }
   if (!on_cpu.empty()) {
-    compile(on_cpu);
+    compile(on_cpu, flags_.samples.jobs);
     judge_on("cpu");
   }
   progress_.reset();

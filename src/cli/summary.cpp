@@ -13,7 +13,7 @@
 namespace kb::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeaning = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMeaning = {{
     {"noisy", "the interval is wider than ±2 %"},
     {"batch_dependent",
      "faster per call when several inputs are in sight; the time of single calls counts"},
@@ -27,6 +27,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeaning
     {"faster_than_physics", "faster than memory can deliver the inputs"},
     {"unsandboxed", "it ran without a sandbox: believe it only if you trust its author"},
     {"nondeterministic", "two calls on one input differ"},
+    {"library_call", "it is linked with a library of kernels"},
+    {"self_reported", "the times are the workers' own, which a candidate can forge"},
 }};
 
 std::string time_text(double us) {
@@ -62,11 +64,19 @@ std::string in_full(const judge::Result& result, const judge::Options& options) 
   if (result.public_correct && *result.public_correct != result.correct())
     text += fmt::format("           by KernelBench's rule alone: {}\n",
                         *result.public_correct ? "correct" : "incorrect");
-  if (result.speedup) {
+  if (options.timer != judge::Timer::sealed && result.time_us)
     text +=
-        fmt::format("speedup    {:.3f}x  (95 % interval {:.3f} to {:.3f}, {} pairs of {} call{})\n",
-                    *result.speedup, result.speedup_ci95->low, result.speedup_ci95->high,
-                    result.pairs, result.calls_per_turn, result.calls_per_turn == 1 ? "" : "s");
+        fmt::format("timer      {}: times are self-reported by the workers, and never verified\n",
+                    name_of(options.timer));
+  if (result.speedup) {
+    const std::string taken =
+        options.timer == judge::Timer::sealed
+            ? fmt::format("{} pairs of {} call{}", result.pairs, result.calls_per_turn,
+                          result.calls_per_turn == 1 ? "" : "s")
+            : fmt::format("{} rounds", result.pairs);
+    text +=
+        fmt::format("speedup    {:.3f}x  (95 % interval {:.3f} to {:.3f}, {})\n", *result.speedup,
+                    result.speedup_ci95->low, result.speedup_ci95->high, taken);
     text += fmt::format("time       {}  against PyTorch's {}\n", time_text(*result.time_us),
                         time_text(*result.reference_time_us));
   }

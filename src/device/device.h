@@ -138,9 +138,15 @@ class Device {
   virtual bool idle() = 0;
   /// The worker has said `done`: enqueues the small kernel whose completion ends the turn.
   virtual void begin_closing() = 0;
-  /// Enqueues the check, behind what is enqueued. Blocks are visited in an order that `order_seed`
-  /// decides and that changes no result.
-  virtual void begin_check(CheckList list, std::uint64_t order_seed) = 0;
+  /// Makes a check ready, behind what is enqueued, so that to begin it takes nothing but a launch.
+  /// Blocks are visited in an order that `order_seed` decides and that changes no result.
+  virtual void prepare_check(CheckList list, std::uint64_t order_seed) = 0;
+  /// Enqueues the check that was made ready.
+  virtual void begin_check() = 0;
+  void begin_check(CheckList list, std::uint64_t order_seed) {
+    prepare_check(std::move(list), order_seed);
+    begin_check();
+  }
   /// The moment when the small kernel had completed; none where ends_turns() is false.
   virtual std::optional<std::chrono::steady_clock::time_point> closed() = 0;
   virtual std::expected<CheckResults, std::string> end_check() = 0;

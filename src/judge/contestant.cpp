@@ -98,8 +98,12 @@ std::size_t Contestant::heap_bytes() const {
 }
 
 std::expected<void, Failure> Contestant::load() {
+  const auto ours = [](std::string text) {
+    return std::unexpected(Failure{Verdict::infrastructure_error, std::move(text)});
+  };
+  // Nothing of the candidate's is in the process yet.
   if (auto hello = worker_.await_hello(milliseconds(120'000)); !hello)
-    return std::unexpected(failure_of(hello.error()));
+    return ours("a candidate's worker did not start: " + hello.error().text);
   const auto& spec = reference_.spec();
   const std::size_t guard = native() ? kGuardBytes : 0;
   // A torch worker makes its own outputs and has no use for the region.
@@ -109,9 +113,6 @@ std::expected<void, Failure> Contestant::load() {
                                 !native());
   const std::string device = kind_of_device(options_.device);
   auto layout = to_json(layout_, spec, device);
-  const auto ours = [](std::string text) {
-    return std::unexpected(Failure{Verdict::infrastructure_error, std::move(text)});
-  };
   auto data = device_.allocate(layout_.size, true);
   if (!data) return ours(data.error());
   data_ = std::move(*data);
@@ -135,7 +136,7 @@ std::expected<void, Failure> Contestant::load() {
       }
   if (auto done = device_.synchronize(); !done) return ours(done.error());
   if (auto attached = worker_.attach(layout, *data_, heap_.get(), kQuietLimit); !attached)
-    return std::unexpected(failure_of(attached.error()));
+    return ours("a candidate's worker could not take its memory: " + attached.error().text);
 
   std::vector<worker::FileDescriptor> files;
   std::vector<int> fds;
@@ -209,16 +210,35 @@ std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls,
   jobs_.clear();
   const auto limit = limit_per_call * static_cast<int>(calls.size());
   const std::uint64_t order = secret_seed();
+  // Where a native candidate's outputs are is known ahead. Between the closing of its turn and the
+  // check there must be no gap that the device could give to work that comes late.
+  const bool at_once = device_.ends_turns(), ready = at_once && native();
+  if (ready) {
+    device_.prepare_check(list_checks(calls), order);
+    if (auto done = device_.synchronize(); !done)
+      return std::unexpected(Failure{Verdict::infrastructure_error, done.error(), true});
+  }
   auto turn = worker_.run(calls, reference_.spec().uses_rng, limit, [&] {
     device_.begin_closing();
-    if (device_.ends_turns()) device_.begin_check(list_checks(calls), order);
+    if (at_once && !ready) device_.prepare_check(list_checks(calls), order);
+    if (at_once) device_.begin_check();
     return device_.closed();
   });
   if (!turn) return std::unexpected(failure_of(turn.error()));
   if (!native()) pid_ = worker_.process().program_pid().value_or(0);
-  if (!device_.ends_turns()) device_.begin_check(list_checks(calls), order);
+  if (!at_once) device_.begin_check(list_checks(calls), order);
   model_ms_ += turn->wall_us / 1000;
   return *turn;
+}
+
+std::expected<std::vector<double>, Failure> Contestant::time(const worker::TimeRequest& request,
+                                                             milliseconds limit) {
+  const auto start = std::chrono::steady_clock::now();
+  auto times = worker_.time(request, limit);
+  model_ms_ +=
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (!times) return std::unexpected(failure_of(times.error()));
+  return std::move(*times);
 }
 
 std::expected<void, Failure> Contestant::lock() {
@@ -232,7 +252,9 @@ std::expected<void, Failure> Contestant::lock() {
 
 void Contestant::finish() {
   constexpr milliseconds kPatience{1'000};
-  if (worker_.leave_turns(kPatience)) (void)worker_.request({{"op", "exit"}}, {}, kPatience);
+  const bool serves =
+      worker_.in_turns() ? worker_.leave_turns(kPatience).has_value() : worker_.resume();
+  if (serves) (void)worker_.request({{"op", "exit"}}, {}, kPatience);
 }
 
 std::expected<Contestant::Place, Failure> Contestant::published(std::size_t k,
@@ -415,13 +437,15 @@ std::expected<bool, Failure> Contestant::params_intact() {
     list.equal.push_back({data_->range(layout_.params[i], params[i].size()), params[i]});
   device_.begin_check(std::move(list), secret_seed());
   const auto results = device_.end_check();
-  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  if (!results)
+    return std::unexpected(Failure{Verdict::infrastructure_error, results.error(), true});
   return std::ranges::all_of(results->equal, [](bool same) { return same; });
 }
 
 std::expected<std::vector<Check>, Failure> Contestant::checks() {
   const auto results = device_.end_check();
-  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  if (!results)
+    return std::unexpected(Failure{Verdict::infrastructure_error, results.error(), true});
   std::vector<Check> checks;
   for (const auto& jobs : jobs_) checks.push_back(judge_call(jobs, *results));
   return checks;
@@ -439,7 +463,8 @@ std::expected<Check, Failure> Contestant::check_against_truth() {
                               .tolerance = {1e300, 1e300, 1e300}});
   device_.begin_check(std::move(list), secret_seed());
   const auto results = device_.end_check();
-  if (!results) return std::unexpected(Failure{Verdict::infrastructure_error, results.error()});
+  if (!results)
+    return std::unexpected(Failure{Verdict::infrastructure_error, results.error(), true});
   Check check;
   for (const auto& found : results->compare) {
     check.error_norm = std::hypot(check.error_norm, found.error_norm);

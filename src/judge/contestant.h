@@ -64,6 +64,9 @@ class Contestant {
   std::expected<worker::Turn, Failure> turn(std::span<const worker::Call> calls,
                                             milliseconds limit_per_call,
                                             std::span<const Tolerance> tolerances);
+  /// The times that the worker itself reports; frozen afterwards.
+  std::expected<std::vector<double>, Failure> time(const worker::TimeRequest& request,
+                                                   milliseconds limit);
   /// What the check of the last turn found: one a call, in order. Once a turn. The worker is
   /// frozen.
   std::expected<std::vector<Check>, Failure> checks();

@@ -25,6 +25,7 @@ constexpr std::array kCards = {
     Entry{"H100", {3.35 * kTera, 67 * kTera, 495 * kTera, 990 * kTera}},
     Entry{"A100", {2.04 * kTera, 19.5 * kTera, 156 * kTera, 312 * kTera}},
     Entry{"L40S", {0.864 * kTera, 91.6 * kTera, 183 * kTera, 366 * kTera}},
+    Entry{"L40", {0.864 * kTera, 90.5 * kTera, 181 * kTera, 362 * kTera}},
     Entry{"L4", {0.3 * kTera, 30.3 * kTera, 60 * kTera, 121 * kTera}},
     Entry{"RTX 4090", {1.01 * kTera, 83 * kTera, 83 * kTera, 166 * kTera}},
     Entry{"RTX 3090", {0.94 * kTera, 36 * kTera, 36 * kTera, 71 * kTera}},

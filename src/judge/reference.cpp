@@ -26,6 +26,7 @@ constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
+constexpr std::size_t kHeapReserve = std::size_t{1} << 30;
 constexpr std::size_t kSlotShare = 20;  // of a GPU's free memory, for the slots of a turn
 constexpr int kRoughTurns = 5;          // to plan by
 constexpr std::size_t kParamAlignment = 256;
@@ -104,7 +105,7 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
             [&] { return reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); });
         !done)
       return std::unexpected(done.error());
-  if (!options.timing) return reference;
+  if (!options.sealed_timing()) return reference;
   if (const int calls = reference->plan_.max_calls; calls > 1)
     if (auto done = step("overhead", [&] { return reference->measure_overhead(calls); }); !done)
       return std::unexpected(done.error());
@@ -160,8 +161,11 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   // The candidate's memory holds inputs and, for a native one, outputs. Sharing more memory than
   // there is would end in the kernel killing somebody, perhaps the judge.
   const auto needed = [&](const worker::Layout& layout) {
+    // On a GPU a Python candidate gets a heap, too.
+    const std::size_t heap =
+        device_.ends_turns() ? kHeapReserve + 2 * slots * spec_.output_bytes() : 0;
     return layout.size + slots * (spec_.input_bytes() + spec_.output_bytes()) +
-           2 * spec_.param_bytes();
+           2 * spec_.param_bytes() + heap;
   };
   data_.reset();
   const std::size_t available = device_.free_bytes();
@@ -299,7 +303,12 @@ std::expected<bool, Fault> Reference::truth(Call call) {
   return false;
 }
 
-std::expected<void, Fault> Reference::prepare_turn() {
+std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) {
+  if (!sealed_.empty()) {
+    restore_masters(calls);
+    if (auto done = device_.synchronize(); !done)
+      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
+  }
   if (worker_.in_turns() && turns_of_stub_)
     if (auto left = worker_.leave_turns(kReferenceLimit); !left) return left;
   if (!worker_.in_turns()) {
@@ -311,16 +320,16 @@ std::expected<void, Fault> Reference::prepare_turn() {
 }
 
 std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
-  if (!sealed_.empty()) {
-    restore_masters(calls);
-    if (auto done = device_.synchronize(); !done)
-      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
-  }
   const Timed timed(model_ms_);
   return worker_.run(calls, spec_.uses_rng, kReferenceLimit, [this] {
     device_.begin_closing();
     return device_.closed();
   });
+}
+
+std::expected<std::vector<double>, Fault> Reference::time(const worker::TimeRequest& request) {
+  const Timed timed(model_ms_);
+  return worker_.time(request, kReferenceLimit);
 }
 
 void Reference::traffic_of_a_pair(std::span<const Call> calls) {
@@ -365,7 +374,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i <= kRoughTurns; ++i) {
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
-    if (auto prepared = prepare_turn(); !prepared) return prepared;
+    if (auto prepared = prepare_turn(std::span(&call, 1)); !prepared) return prepared;
     auto timed = quiet_turn(std::span(&call, 1));
     if (!timed) return std::unexpected(timed.error());
     // The first call pays for lazy initialisation.
@@ -411,7 +420,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     std::vector<std::uint64_t> seeds(chosen.size());
     std::ranges::generate(seeds, secret_seed);
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
+    if (auto prepared = prepare_turn(chosen); !prepared) return std::unexpected(prepared.error());
     traffic_of_a_pair(chosen);
     auto timed = quiet_turn(chosen);
     if (!timed) return std::unexpected(timed.error());

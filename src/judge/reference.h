@@ -66,9 +66,12 @@ class Reference {
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls);
   /// Computes the float64 truth of slot 0. False: not possible for this model.
   std::expected<bool, worker::Fault> truth(worker::Call call);
-  /// The timed turn; frozen afterwards. `prepare_turn` comes first.
-  std::expected<void, worker::Fault> prepare_turn();
+  /// The timed turn of `calls`; frozen afterwards. `prepare_turn` comes first, and before the
+  /// flush.
+  std::expected<void, worker::Fault> prepare_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn(std::span<const worker::Call> calls);
+  /// The times that its worker reports; frozen afterwards.
+  std::expected<std::vector<double>, worker::Fault> time(const worker::TimeRequest& request);
 
   std::span<std::byte> master(std::uint32_t slot, std::size_t tensor);  ///< of the tensor inputs
   std::span<const std::byte> expected(std::uint32_t slot, std::size_t output);

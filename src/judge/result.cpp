@@ -19,6 +19,7 @@ nlohmann::json settings_json(const Options& options) {
           {"trials", options.correctness_trials},
           {"stress", options.stress},
           {"timing", options.timing},
+          {"timer", std::string(name_of(options.timer))},
           {"pairs", options.pairs},
           {"threads", options.threads}};
 }
@@ -52,6 +53,7 @@ nlohmann::json to_json(const Result& result, const Options& options) {
       {"precision", options.precision},
       {"size", options.size},
       {"rules", by_public_rule ? "kernelbench" : "own"},
+      {"timer", std::string(name_of(options.timer))},
       {"verdict", std::string(name_of(result.verdict))},
       {"compiled", result.compiled},
       {"correct", correct},

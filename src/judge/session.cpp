@@ -19,6 +19,10 @@ constexpr double kWarmUpMs = 100;
 constexpr int kTruthTrials = 2;  // plain trials that are also compared with the float64 truth
 constexpr double kReducedPrecisionRatio = 10;
 constexpr double kReducedPrecisionFloor = 1e-5;
+// Of workers that time themselves: 100 samples a side, as KernelBench takes, unless calls are long.
+constexpr int kRounds = 5;
+constexpr int kRoundWarmup = 3, kRoundReps = 20, kFewestRoundReps = 3;
+constexpr int kDoBenchCalls = 10;    // what it makes at least, and a few
 constexpr int kTelemetryPairs = 10;  // pairs from one reading of clocks and power to the next
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -53,6 +57,14 @@ std::expected<void, Failure> Session::in_time() {
 
 std::expected<void, Failure> Session::quiet() {
   if (make_quiet(device_)) return {};
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Failure{Verdict::infrastructure_error, done.error(), true});
+  // Whose work is it? The candidate's goes with the candidate.
+  contestant_.worker().process().kill();
+  std::this_thread::sleep_for(milliseconds(200));
+  if (!make_quiet(device_))
+    return std::unexpected(Failure{Verdict::infrastructure_error,
+                                   "something that is not kernelbench's runs on the device"});
   return std::unexpected(Failure{Verdict::tampering,
                                  "work of the candidate was still running on the device outside "
                                  "its turn"});
@@ -231,7 +243,7 @@ std::expected<bool, Failure> Session::warm_up(const measure::TurnPlan& plan) {
     const auto calls = random_calls(plan.max_calls, slots);
     if (round == 0)
       if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = our(reference_.prepare_turn()); !prepared)
+    if (auto prepared = our(reference_.prepare_turn(calls)); !prepared)
       return std::unexpected(prepared.error());
     if (auto timed = reference_.turn(calls); !timed)
       return std::unexpected(our(std::unexpected(timed.error())).error());
@@ -252,7 +264,7 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
                                                     bool candidate_first, std::string_view place) {
   const auto tolerance = as_comparison(reference_.tolerances());
   if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-  if (auto prepared = our(reference_.prepare_turn()); !prepared)
+  if (auto prepared = our(reference_.prepare_turn(calls)); !prepared)
     return std::unexpected(prepared.error());
   if (auto prepared = contestant_.prepare_turn(); !prepared)
     return std::unexpected(prepared.error());
@@ -326,6 +338,56 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   if (!intact) return std::unexpected(intact.error());
   if (!*intact) add_flag(result_.flags, "input_mutated");
   return conclude(std::move(input), plan.max_calls);
+}
+
+std::expected<void, Failure> Session::self_reported() {
+  add_flag(result_.flags, "self_reported");
+  const int slots = reference_.plan().max_calls;
+  const auto calls = random_calls(slots, static_cast<unsigned>(slots));
+  std::vector<std::uint64_t> seeds(calls.size());
+  std::ranges::generate(seeds, secret_seed);
+  if (auto drawn = our(reference_.draw(calls, seeds)); !drawn) return drawn;
+  contestant_.fill(calls);
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Failure{Verdict::infrastructure_error, done.error(), true});
+
+  const double affordable = options_.timing_budget_ms * 1000 / (2 * kRounds * reference_.call_us());
+  worker::TimeRequest request{
+      .mode = std::string(name_of(options_.timer)),
+      .slots = {},
+      .warmup = kRoundWarmup,
+      .reps = static_cast<int>(std::clamp<double>(affordable, kFewestRoundReps, kRoundReps))};
+  for (const Call& call : calls) request.slots.push_back(call.slot);
+  const int calls_made =
+      options_.timer == Timer::do_bench ? kDoBenchCalls : request.warmup + request.reps;
+  std::vector<double> reference_us, candidate_us, ratios;
+  bool take_time = true;
+  for (int round = 0; round < kRounds; ++round) {
+    if (auto on_time = in_time(); !on_time) return on_time;
+    const auto theirs = reference_.time(request);
+    if (!theirs) return our(std::unexpected(theirs.error()));
+    const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
+    const auto mine = contestant_.time(
+        request, std::clamp(left, milliseconds(1'000),
+                            std::max(options_.limits.call * calls_made, milliseconds(1'000))));
+    if (!mine) return std::unexpected(mine.error());
+    reference_us.insert(reference_us.end(), theirs->begin(), theirs->end());
+    candidate_us.insert(candidate_us.end(), mine->begin(), mine->end());
+    const double reference_median = measure::median(*theirs), own_median = measure::median(*mine);
+    take_time = take_time && reference_median > 0 && own_median > 0;
+    ratios.push_back(reference_median / own_median);
+  }
+  result_.time_us = measure::median(candidate_us);
+  result_.reference_time_us = measure::median(reference_us);
+  result_.pairs = kRounds;
+  result_.calls_per_turn = 1;
+  // A worker may say that its calls take no time at all: then there is no ratio to speak of.
+  if (!take_time || !std::ranges::all_of(ratios, [](double r) { return std::isfinite(r); }))
+    return {};
+  result_.speedup = measure::median(ratios);
+  result_.speedup_ci95 = measure::median_ci95(ratios, secret_seed());
+  if (*result_.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
+  return {};
 }
 
 std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int calls) {

@@ -35,6 +35,11 @@ class Session {
   std::expected<void, Failure> stress();
   /// `candidate_stub`: null-stub turns of the candidate's kind of worker; empty: the reference's.
   std::expected<void, Failure> timing(const std::vector<measure::StubTurn>& candidate_stub);
+  /// In the place of timing(): both workers time themselves (options.timer), in alternate rounds,
+  /// on inputs drawn once; nothing is checked. The speedup is the median of the rounds' ratios of
+  /// medians, its interval the bootstrap's over those ratios (five of them: about the smallest to
+  /// the largest); times are medians of all samples. Always flagged `self_reported`.
+  std::expected<void, Failure> self_reported();
 
  private:
   using Clock = std::chrono::steady_clock;

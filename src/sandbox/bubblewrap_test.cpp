@@ -61,6 +61,17 @@ TEST_F(BubblewrapArguments, CoverInitAndMakeProcReadOnly) {
             position(all, {"--proc", "/proc"}));
 }
 
+TEST_F(BubblewrapArguments, ShowADeviceAndKeepTheSystemsPartOfProcReadOnly) {
+  command.device_nodes = {"/dev/nvidia7"};
+  const auto all = arguments();
+  const long proc = position(all, {"--proc", "/proc"});
+  EXPECT_GT(position(all, {"--dev-bind", "/dev/nvidia7", "/dev/nvidia7"}), proc);
+  EXPECT_EQ(position(all, {"--remount-ro", "/proc"}), -1);
+  EXPECT_GT(position(all, {"--tmpfs", "/proc/1"}), proc);
+  EXPECT_GT(position(all, {"--ro-bind-try", "/proc/sys", "/proc/sys"}), proc);
+  EXPECT_EQ(position(all, {"--ro-bind-try", "/proc/self", "/proc/self"}), -1);
+}
+
 TEST_F(BubblewrapArguments, UseSizeOnlyWhereItExists) {
   command.limits.tmpfs_bytes = 12345;
   EXPECT_GT(position(arguments(true), {"--size", "12345", "--tmpfs", "/tmp"}), 0);

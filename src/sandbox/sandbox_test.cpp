@@ -199,6 +199,17 @@ TEST_F(SandboxTest, RefusesWhatReachesOut) {
   EXPECT_THAT(output, Not(HasSubstr("kernel setting: worked")));
 }
 
+// With a device, /proc/self has to be writable. Nothing else there is.
+TEST_F(SandboxTest, AWorkerOnADeviceWritesInProcToItselfAlone) {
+  Command command = program("refused_calls");
+  command.device_nodes = {"/dev/null"};
+  const std::string output = output_of(command);
+  EXPECT_THAT(output, HasSubstr("init's memory: No such file"));
+  EXPECT_THAT(output, HasSubstr("own memory: worked"));
+  EXPECT_THAT(output, AnyOf(HasSubstr("kernel setting: Read-only"),
+                            HasSubstr("kernel setting: Permission denied")));
+}
+
 TEST_F(SandboxTest, PassesNothingOfTheEnvironment) {
   ::setenv("KERNELBENCH_TEST_SECRET", "secret", 1);
   Command command = program("list_environment");

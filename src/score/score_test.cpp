@@ -124,14 +124,26 @@ TEST(Summarize, VerifiedNeedsTheIntervalAndNoFlag) {
 }
 
 TEST(Disqualifies, AllButExplanations) {
-  for (const char* flag : {"faster_than_physics", "reduced_precision", "nondeterministic",
-                           "input_mutated", "gpu_busy_after_done", "device_time_disagrees",
-                           "unsandboxed", "baseline_disturbed", "some_later_flag", ""}) {
+  for (const char* flag :
+       {"faster_than_physics", "reduced_precision", "nondeterministic", "input_mutated",
+        "gpu_busy_after_done", "device_time_disagrees", "unsandboxed", "baseline_disturbed",
+        "self_reported", "some_later_flag", ""}) {
     EXPECT_TRUE(disqualifies(flag)) << flag;
   }
   EXPECT_FALSE(disqualifies("launch_bound"));
   EXPECT_FALSE(disqualifies("noisy"));
   EXPECT_FALSE(disqualifies("library_call"));
+}
+
+TEST(Summarize, SelfReportedIsNeverVerified) {
+  Evaluation own = evaluation("level1/1", 9.0);
+  own.flags = {"self_reported", "noisy"};
+  const std::vector<Evaluation> evaluations = {own, evaluation("level1/2", 9.0)};
+  const auto summaries = summarize(evaluations);
+  EXPECT_DOUBLE_EQ(fast(summaries[0], 2), 1);
+  EXPECT_DOUBLE_EQ(verified(summaries[0], 2), 0.5);
+  EXPECT_THAT(to_text(summaries, evaluations), HasSubstr("1 speedup is self-reported"));
+  EXPECT_THAT(to_text(summaries, {evaluations[1]}), Not(HasSubstr("self-reported")));
 }
 
 TEST(Summarize, SampleZeroCounts) {

@@ -126,6 +126,18 @@ std::string scores(const std::vector<Summary>& summaries) {
   return table.text();
 }
 
+// The scores beside the verified ones count what workers have reported of themselves.
+std::string self_reports(const std::vector<Evaluation>& evaluations) {
+  const auto count =
+      std::count_if(evaluations.begin(), evaluations.end(), [](const Evaluation& evaluation) {
+        return evaluation.speedup &&
+               std::count(evaluation.flags.begin(), evaluation.flags.end(), "self_reported") > 0;
+      });
+  if (count == 0) return "";
+  return fmt::format("\n{} self-reported (--timer): in fast_p and the means, never in verified\n",
+                     count == 1 ? "1 speedup is" : fmt::format("{} speedups are", count));
+}
+
 std::string passes(const Summary& all) {
   if (all.pass_at_k.size() < 2) return "";
   std::string result = "\n";
@@ -183,6 +195,7 @@ std::string samples(const std::vector<Evaluation>& evaluations) {
 std::string to_text(const std::vector<Summary>& summaries,
                     const std::vector<Evaluation>& evaluations) {
   std::string result = scores(summaries);
+  result += self_reports(evaluations);
   if (!summaries.empty()) result += passes(summaries[0]) + verdicts(summaries[0]);
   if (!evaluations.empty()) result += samples(evaluations);
   return result;

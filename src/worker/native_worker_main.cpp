@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include "worker/doorbell.h"
 #include "worker/native/candidate.h"
 #include "worker/native/device.h"
+#include "worker/native/timing.h"
 
 namespace {
 
@@ -76,6 +78,7 @@ class NativeWorker {
     if (op == "attach") return attach(frame);
     if (op == "load_native") return load(frame);
     if (op == "turns") return turns(frame);
+    if (op == "time") return time(frame);
     return std::unexpected(Fault{FaultKind::protocol, "unknown op " + op});
   }
 
@@ -158,6 +161,21 @@ class NativeWorker {
         return {};
       }
     }
+  }
+
+  std::expected<void, Fault> time(Frame& frame) {
+    if (!candidate_) return std::unexpected(Fault{FaultKind::protocol, "time before load_native"});
+    const auto slots = frame.body.at("slots").get<std::vector<std::size_t>>();
+    if (slots.empty() || std::ranges::any_of(slots, [&](auto s) { return s >= table_->slots(); }))
+      return std::unexpected(Fault{FaultKind::protocol, "no such slot"});
+    std::size_t calls = 0;
+    const auto times = kb::worker::native::time_calls(
+        *device_, frame.body.at("mode").get<std::string>(), frame.body.at("warmup").get<int>(),
+        frame.body.at("reps").get<int>(),
+        [&] { return candidate_->run(*table_, slots[calls++ % slots.size()]); });
+    if (!times) return std::unexpected(times.error());
+    send({{"ok", true}, {"times_us", *times}});
+    return {};
   }
 
   std::expected<void, Fault> run(const Doorbell& bell) {

@@ -83,7 +83,8 @@ std::expected<ProblemSpec, std::string> parse_spec(const nlohmann::json& json) {
   for (const auto& input : *inputs) {
     const std::string where = fmt::format("input {}", spec.inputs.size());
     if (!input.is_object()) return std::unexpected(where + ": not an object");
-    if (input.value("kind", std::string()) == "tensor") {
+    const auto kind = input.find("kind");
+    if (kind != input.end() && *kind == "tensor") {
       auto tensor = parse_tensor(input, where);
       if (!tensor) return std::unexpected(tensor.error());
       spec.inputs.push_back({std::move(*tensor), nullptr});

@@ -157,7 +157,8 @@ std::expected<nlohmann::json, Fault> Worker::request(const nlohmann::json& body,
 
 std::expected<void, Fault> Worker::attach(const nlohmann::json& layout_json, const Memory& data,
                                           const Memory* heap, milliseconds limit) {
-  auto control = cpu::SharedMemory::create(layout_json.at("control_size").get<std::size_t>());
+  auto control = cpu::SharedMemory::create(layout_json.at("control_size").get<std::size_t>(),
+                                           "kernelbench-control");
   if (!control) return std::unexpected(Fault{FaultKind::infrastructure, control.error()});
   control_ = std::move(*control);
   sequence_ = 0;
@@ -253,6 +254,21 @@ std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {
   if (!reply) return std::unexpected(reply.error());
   if (!says_ok(*reply)) return std::unexpected(fault_of_reply(*reply));
   return {};
+}
+
+std::expected<std::vector<double>, Fault> Worker::time(const TimeRequest& asked,
+                                                       milliseconds limit) {
+  if (in_turns_) {
+    if (auto left = leave_turns(limit); !left) return std::unexpected(left.error());
+  } else if (!resume()) {
+    return std::unexpected(describe_end());
+  }
+  const auto reply = request(to_json(asked), {}, limit);
+  if (!reply) return std::unexpected(reply.error());
+  auto times = parse_times(*reply, asked.samples());
+  if (!times) return std::unexpected(Fault{FaultKind::protocol, times.error()});
+  if (!pause()) return std::unexpected(describe_end());
+  return std::move(*times);
 }
 
 }  // namespace kb::worker

@@ -27,6 +27,7 @@
 #include "worker/doorbell.h"
 #include "worker/fault.h"
 #include "worker/file_descriptor.h"
+#include "worker/times.h"
 
 namespace kb::worker {
 
@@ -81,6 +82,10 @@ class Worker {
                                  const Closing& closing = {});
   /// Thaws and returns to serving requests.
   std::expected<void, Fault> leave_turns(milliseconds limit);
+
+  /// The times that the worker itself reports, in microseconds. Not in turn mode afterwards, and
+  /// frozen.
+  std::expected<std::vector<double>, Fault> time(const TimeRequest& request, milliseconds limit);
 
   bool in_turns() const { return in_turns_; }
   sandbox::Process& process() { return *process_; }

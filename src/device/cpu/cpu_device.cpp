@@ -94,7 +94,7 @@ nlohmann::json CpuDevice::describe() const {
 }
 
 std::expected<std::unique_ptr<Memory>, std::string> CpuDevice::allocate(std::size_t bytes, bool) {
-  auto memory = SharedMemory::create(bytes);
+  auto memory = SharedMemory::create(bytes, "kernelbench-data");
   if (!memory) return std::unexpected(memory.error());
   return std::unique_ptr<Memory>(std::move(*memory));
 }
@@ -149,7 +149,7 @@ void CpuDevice::apply_stress(Stress kind, std::span<std::byte> data, DType dtype
   cpu::apply_stress(kind, data, dtype, seed, pool_);
 }
 
-void CpuDevice::begin_check(CheckList list, std::uint64_t order_seed) {
+void CpuDevice::prepare_check(CheckList list, std::uint64_t order_seed) {
   pending_ = std::move(list);
   order_seed_ = order_seed;
 }

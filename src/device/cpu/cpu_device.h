@@ -36,7 +36,9 @@ class CpuDevice final : public Device {
   bool idle() override { return true; }
   bool ends_turns() const override { return false; }
   void begin_closing() override {}
-  void begin_check(CheckList list, std::uint64_t order_seed) override;
+  using Device::begin_check;
+  void prepare_check(CheckList list, std::uint64_t order_seed) override;
+  void begin_check() override {}
   std::optional<std::chrono::steady_clock::time_point> closed() override { return std::nullopt; }
   std::expected<CheckResults, std::string> end_check() override;
   nlohmann::json telemetry() override { return nullptr; }

@@ -10,13 +10,14 @@
 
 namespace kb::cpu {
 
-std::expected<std::unique_ptr<SharedMemory>, std::string> SharedMemory::create(std::size_t bytes) {
+std::expected<std::unique_ptr<SharedMemory>, std::string> SharedMemory::create(std::size_t bytes,
+                                                                               const char* name) {
   const auto failed = [&](const char* what) {
     return std::unexpected(fmt::format("cannot share {} MiB with a worker: {} failed: {}",
                                        bytes >> 20, what, std::strerror(errno)));
   };
   std::unique_ptr<SharedMemory> memory(new SharedMemory());
-  memory->fd_ = ::memfd_create("kernelbench-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  memory->fd_ = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory->fd_ < 0) return failed("memfd_create");
   if (::ftruncate(memory->fd_, static_cast<off_t>(bytes)) != 0) return failed("ftruncate");
   if (::fcntl(memory->fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

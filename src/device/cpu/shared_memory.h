@@ -13,8 +13,9 @@ namespace kb::cpu {
 
 class SharedMemory final : public Memory {
  public:
-  /// All zero. Error: one sentence.
-  static std::expected<std::unique_ptr<SharedMemory>, std::string> create(std::size_t bytes);
+  /// All zero. `name` shows in the memory maps of processes. Error: one sentence.
+  static std::expected<std::unique_ptr<SharedMemory>, std::string> create(std::size_t bytes,
+                                                                          const char* name);
   ~SharedMemory() override;
 
   int fd() const override { return fd_; }

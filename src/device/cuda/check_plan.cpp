@@ -203,15 +203,15 @@ cudaError_t CheckQueue::reserve(std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t CheckQueue::enqueue(CheckList list, std::uint64_t order_seed, cudaStream_t stream) {
+cudaError_t CheckQueue::prepare(CheckList list, std::uint64_t order_seed, cudaStream_t stream) {
   list_ = std::move(list);
   const std::size_t count = list_.compare.size() + list_.equal.size() + list_.guards.size();
   // The counter, the jobs, their first chunks, and the totals, each aligned to 16 bytes.
   const std::size_t jobs_offset = 16;
   const std::size_t chunks_offset = jobs_offset + space_for<CheckJob>(count);
   totals_offset_ = chunks_offset + space_for<std::uint64_t>(count + 1);
-  const std::size_t end = totals_offset_ + space_for<JobTotals>(count);
-  if (cudaError_t error = reserve(end); error != cudaSuccess) return error;
+  end_ = totals_offset_ + space_for<JobTotals>(count);
+  if (cudaError_t error = reserve(end_); error != cudaSuccess) return error;
 
   auto* const jobs = reinterpret_cast<CheckJob*>(host_ + jobs_offset);
   auto* const first_chunks = reinterpret_cast<std::uint64_t*>(host_ + chunks_offset);
@@ -252,11 +252,14 @@ cudaError_t CheckQueue::enqueue(CheckList list, std::uint64_t order_seed, cudaSt
   plan_.offset =
       random_below(static_cast<std::uint32_t>(random_bits(order_seed, 0) >> 32), plan_.num_chunks);
 
-  cudaError_t error = cudaMemcpyAsync(device_, host_, end, cudaMemcpyHostToDevice, stream);
+  return cudaMemcpyAsync(device_, host_, end_, cudaMemcpyHostToDevice, stream);
+}
+
+cudaError_t CheckQueue::launch(cudaStream_t stream) {
+  if (plan_.num_chunks == 0) return cudaSuccess;
+  const cudaError_t error = launch_check(plan_, std::min(most_blocks_, plan_.num_chunks), stream);
   if (error != cudaSuccess) return error;
-  error = launch_check(plan_, std::min(most_blocks_, plan_.num_chunks), stream);
-  if (error != cudaSuccess) return error;
-  return cudaMemcpyAsync(host_ + totals_offset_, device_ + totals_offset_, end - totals_offset_,
+  return cudaMemcpyAsync(host_ + totals_offset_, device_ + totals_offset_, end_ - totals_offset_,
                          cudaMemcpyDeviceToHost, stream);
 }
 

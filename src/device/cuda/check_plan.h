@@ -1,5 +1,5 @@
 // The host's side of a check: lays the jobs out for the kernel in one pinned buffer, so that one
-// copy starts a check and one brings its results back.
+// copy makes a check ready and one brings its results back.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@
 
 namespace kb::cuda {
 
-/// One check at a time: enqueue, let the stream finish, read.
+/// One check at a time: prepare, launch, let the stream finish, read.
 class CheckQueue {
  public:
   CheckQueue() = default;
@@ -25,7 +25,9 @@ class CheckQueue {
   cudaError_t open(int multiprocessors);
   /// Waits for nothing, unless there are more jobs than ever before (a few hundred are expected).
   /// Throws std::invalid_argument for a job that makes no sense.
-  cudaError_t enqueue(CheckList list, std::uint64_t order_seed, cudaStream_t stream);
+  cudaError_t prepare(CheckList list, std::uint64_t order_seed, cudaStream_t stream);
+  /// Waits for nothing.
+  cudaError_t launch(cudaStream_t stream);
   /// Once the stream has finished: fetches what only a failed comparison needs.
   cudaError_t finish(cudaStream_t stream, CheckResults& results);
 
@@ -38,7 +40,7 @@ class CheckQueue {
   std::size_t capacity_ = 0;
   CheckList list_;
   CheckPlan plan_{};
-  std::size_t totals_offset_ = 0;
+  std::size_t totals_offset_ = 0, end_ = 0;  ///< in the buffers
 };
 
 }  // namespace kb::cuda

@@ -388,9 +388,14 @@ std::optional<std::chrono::steady_clock::time_point> CudaDevice::closed() {
   return await(words_ + kClosingWord, closings_, "closing a turn");
 }
 
-void CudaDevice::begin_check(CheckList list, std::uint64_t order_seed) {
+void CudaDevice::prepare_check(CheckList list, std::uint64_t order_seed) {
   if (!select()) return;
-  check(checks_->enqueue(std::move(list), order_seed, stream_), "starting a check");
+  check(checks_->prepare(std::move(list), order_seed, stream_), "preparing a check");
+}
+
+void CudaDevice::begin_check() {
+  if (!select()) return;
+  check(checks_->launch(stream_), "starting a check");
 }
 
 std::expected<CheckResults, std::string> CudaDevice::end_check() {

@@ -16,7 +16,24 @@ class CpuDevice final : public Device {
   DLDevice dl_device() const override { return {kDLCPU, 0}; }
 };
 
+std::unexpected<Fault> no_events() {
+  return std::unexpected(Fault{FaultKind::unsupported, "this device has no events to time by"});
+}
+
 }  // namespace
+
+std::expected<void, Fault> Device::overwrite(std::size_t) {
+  return no_events();
+}
+std::expected<void, Fault> Device::make_events(std::size_t) {
+  return no_events();
+}
+std::expected<void, Fault> Device::record(std::size_t) {
+  return no_events();
+}
+std::expected<double, Fault> Device::elapsed_us(std::size_t, std::size_t) {
+  return no_events();
+}
 
 std::expected<std::byte*, Fault> map_shared(int fd, std::size_t bytes) {
   struct stat info {};

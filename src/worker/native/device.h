@@ -27,6 +27,17 @@ class Device {
   /// Waits for all work of this process, on whatever stream. Fault: runtime or out_of_memory, with
   /// what the device says.
   virtual std::expected<void, Fault> synchronize() { return {}; }
+
+  // ---- for `time`: the device's own clock. Fault: unsupported on the CPU. -----------------------
+  virtual std::size_t l2_bytes() const { return 0; }
+  /// Enqueues writing over a buffer of the worker's own of that size.
+  virtual std::expected<void, Fault> overwrite(std::size_t bytes);
+  /// Makes the events 0 … count - 1, as far as they do not exist.
+  virtual std::expected<void, Fault> make_events(std::size_t count);
+  /// Enqueues an event behind the calls.
+  virtual std::expected<void, Fault> record(std::size_t event);
+  /// Between two events that have happened.
+  virtual std::expected<double, Fault> elapsed_us(std::size_t from, std::size_t to);
 };
 
 /// Maps a memfd, for the life of the process. Fault: out_of_memory or protocol.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "worker/native/device.h"
 
@@ -21,7 +22,8 @@ constexpr char kNothing[] =
     ".visible .entry kb_nothing() { ret; }\n";
 
 // The functions in use, loaded from libcuda.so.1. Their names in the library are those of the first
-// version of each, which is what they are declared as here (cuda.h renames some).
+// version of each (of 64-bit addresses: _v2), which is what they are declared as here (cuda.h
+// renames some).
 struct Driver {
   CUresult (*init)(unsigned);
   CUresult (*get_error_name)(CUresult, const char**);
@@ -44,6 +46,13 @@ struct Driver {
   CUresult (*map)(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
                   unsigned long long);
   CUresult (*set_access)(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
+  CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
+  CUresult (*allocate)(CUdeviceptr*, std::size_t);
+  CUresult (*free)(CUdeviceptr);
+  CUresult (*fill_async)(CUdeviceptr, unsigned, std::size_t, CUstream);
+  CUresult (*event_create)(CUevent*, unsigned);
+  CUresult (*event_record)(CUevent, CUstream);
+  CUresult (*event_elapsed_ms)(float*, CUevent, CUevent);
 
   /// Error: one sentence.
   std::expected<void, std::string> load() {
@@ -73,6 +82,13 @@ struct Driver {
     find(reserve_address, "cuMemAddressReserve");
     find(map, "cuMemMap");
     find(set_access, "cuMemSetAccess");
+    find(device_get_attribute, "cuDeviceGetAttribute");
+    find(allocate, "cuMemAlloc_v2");
+    find(free, "cuMemFree_v2");
+    find(fill_async, "cuMemsetD32Async");
+    find(event_create, "cuEventCreate");
+    find(event_record, "cuEventRecord");
+    find(event_elapsed_ms, "cuEventElapsedTime");
     if (!missing.empty())
       return std::unexpected("NVIDIA's driver is too old: it has no " + missing);
     return {};
@@ -101,6 +117,10 @@ class CudaDevice final : public Device {
     if (result == CUDA_SUCCESS) result = driver_.primary_context_retain(&context, device);
     if (result == CUDA_SUCCESS) result = driver_.context_set_current(context);
     if (result == CUDA_SUCCESS) result = driver_.stream_create(&stream_, CU_STREAM_NON_BLOCKING);
+    int l2_bytes = 0;
+    if (result == CUDA_SUCCESS)
+      result = driver_.device_get_attribute(&l2_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+    l2_bytes_ = static_cast<std::size_t>(l2_bytes);
     if (result != CUDA_SUCCESS)
       return std::unexpected(
           Fault{FaultKind::unsupported, "the GPU cannot be used: " + driver_.describe(result)});
@@ -125,7 +145,7 @@ class CudaDevice final : public Device {
       result = driver_.import_handle(&handle, reinterpret_cast<void*>(std::intptr_t{fd}),
                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result == CUDA_SUCCESS) {
-      bytes = (bytes + granularity - 1) / granularity * granularity;
+      bytes = (std::max<std::size_t>(bytes, 1) + granularity - 1) / granularity * granularity;
       result = driver_.reserve_address(&address, bytes, 0, 0, 0);
       if (result == CUDA_SUCCESS) result = driver_.map(address, bytes, 0, handle, 0);
       if (result == CUDA_SUCCESS) result = driver_.set_access(address, bytes, &access, 1);
@@ -158,6 +178,42 @@ class CudaDevice final : public Device {
     return outcome(driver_.context_synchronize());
   }
 
+  std::size_t l2_bytes() const override { return l2_bytes_; }
+
+  std::expected<void, Fault> overwrite(std::size_t bytes) override {
+    CUresult result = CUDA_SUCCESS;
+    if (scratch_bytes_ < bytes) {
+      if (scratch_ != 0) driver_.free(scratch_);
+      scratch_ = 0;
+      scratch_bytes_ = 0;
+      result = driver_.allocate(&scratch_, bytes);
+      if (result == CUDA_SUCCESS) scratch_bytes_ = bytes;
+    }
+    if (result == CUDA_SUCCESS) result = driver_.fill_async(scratch_, 0, bytes / 4, stream_);
+    return outcome(result);
+  }
+
+  std::expected<void, Fault> make_events(std::size_t count) override {
+    CUresult result = CUDA_SUCCESS;
+    while (events_.size() < count && result == CUDA_SUCCESS) {
+      CUevent event = nullptr;
+      result = driver_.event_create(&event, CU_EVENT_DEFAULT);
+      if (result == CUDA_SUCCESS) events_.push_back(event);
+    }
+    return outcome(result);
+  }
+
+  std::expected<void, Fault> record(std::size_t event) override {
+    return outcome(driver_.event_record(events_[event], stream_));
+  }
+
+  std::expected<double, Fault> elapsed_us(std::size_t from, std::size_t to) override {
+    float ms = 0;
+    if (auto done = outcome(driver_.event_elapsed_ms(&ms, events_[from], events_[to])); !done)
+      return std::unexpected(done.error());
+    return 1000.0 * ms;
+  }
+
  private:
   std::expected<void, Fault> outcome(CUresult result) const {
     if (result == CUDA_SUCCESS) return {};
@@ -169,6 +225,10 @@ class CudaDevice final : public Device {
   Driver driver_{};
   CUstream stream_ = nullptr;
   CUfunction nothing_ = nullptr;
+  std::size_t l2_bytes_ = 0;
+  CUdeviceptr scratch_ = 0;  // what overwrite() writes over
+  std::size_t scratch_bytes_ = 0;
+  std::vector<CUevent> events_;
 };
 
 }  // namespace
