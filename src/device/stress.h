@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace kb {
 
@@ -28,5 +29,10 @@ inline constexpr std::array kAllStress = {
     Stress::outliers,  Stress::small_integers, Stress::planted};
 
 std::string_view name_of(Stress kind);
+
+inline constexpr int kStressFactorBits = 14;
+/// What heavy_tails multiplies by: exp(1.5 q_k) for k in [0, 2^14), q_k the (k + 1/2) / 2^14 quantile
+/// of the standard normal distribution. |q| reaches 4.0, the factors 1/410 to 410.
+std::vector<double> stress_factors();
 
 }  // namespace kb

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -32,33 +31,6 @@ namespace kb::cpu {
 namespace {
 
 constexpr std::size_t kBlockElements = std::size_t{64} << 10;
-constexpr int kQuantileBits = 14;
-
-/// The p-quantile of the standard normal distribution, 0 < p <= 1/2: Newton's method on erfc.
-/// From 0 the iteration descends to the root monotonically, as the distribution is convex there.
-double normal_quantile(double p) {
-  double x = 0;
-  for (int i = 0; i < 64; ++i) {
-    double excess = 0.5 * std::erfc(-x / std::numbers::sqrt2) - p;
-    double density = std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
-    double step = excess / density;
-    x -= step;
-    if (std::fabs(step) < 1e-14) break;
-  }
-  return x;
-}
-
-/// exp(1.5 q_k) for all k.
-std::vector<double> log_normal_factors() {
-  constexpr std::size_t kCount = std::size_t{1} << kQuantileBits;
-  std::vector<double> factors(kCount);
-  for (std::size_t k = 0; k < kCount / 2; ++k) {
-    double q = normal_quantile((static_cast<double>(k) + 0.5) / kCount);
-    factors[k] = std::exp(1.5 * q);
-    factors[kCount - 1 - k] = std::exp(-1.5 * q);
-  }
-  return factors;
-}
 
 template <class T>
 struct Arithmetic {
@@ -116,9 +88,9 @@ void apply(Stress kind, std::span<std::byte> data, std::uint64_t key, ThreadPool
         return (random_bits(key, i) >> 63) != 0 ? -x : x;
       });
     case Stress::heavy_tails: {
-      const std::vector<double> factors = log_normal_factors();
+      const std::vector<double> factors = stress_factors();
       return for_each_element<T>(data, pool, [key, &factors](A x, std::size_t i) {
-        return x * static_cast<A>(factors[random_bits(key, i) >> (64 - kQuantileBits)]);
+        return x * static_cast<A>(factors[random_bits(key, i) >> (64 - kStressFactorBits)]);
       });
     }
     case Stress::outliers: {

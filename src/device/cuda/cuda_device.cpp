@@ -12,7 +12,6 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/memory.h"
-#include "device/cuda/stress_factors.h"
 #include "device/random.h"
 
 namespace kb::cuda {
@@ -110,6 +109,8 @@ void CudaDevice::prepare() {
   junk_ = std::move(*junk);
   if (!check(checks_.emplace().open(card_.multiprocessors), doing)) return;
 
+  // Now, and not when it is first needed, when a candidate may have taken all memory.
+  if (!upload_factors()) return;
   // Every kernel that a turn uses runs once, so that none is loaded within a turn.
   flush_caches();
   begin_closing();
@@ -293,15 +294,15 @@ void CudaDevice::write_guard(std::span<std::byte> band, std::uint64_t secret) {
   check(launch_guard(band.data(), band.size(), secret, stream_), "writing a guard band");
 }
 
-std::byte* CudaDevice::upload_factors() {
-  const std::vector<double> wide = log_normal_factors();
+bool CudaDevice::upload_factors() {
+  const std::vector<double> wide = stress_factors();
   const std::vector<float> narrow(wide.begin(), wide.end());
   const auto wide_bytes = std::as_bytes(std::span(wide));
   const auto narrow_bytes = std::as_bytes(std::span(narrow));
   auto memory = allocate_private(index_, wide_bytes.size() + narrow_bytes.size());
   if (!memory) {
     error_ = memory.error();
-    return nullptr;
+    return false;
   }
   factors_memory_ = std::move(*memory);
   upload(factors_memory_->range(0, wide_bytes.size()), wide_bytes);
@@ -309,7 +310,7 @@ std::byte* CudaDevice::upload_factors() {
   std::byte* const base = factors_memory_->bytes().data();
   factors_.wide = reinterpret_cast<const double*>(base);
   factors_.narrow = reinterpret_cast<const float*>(base + wide_bytes.size());
-  return base;
+  return !failed();
 }
 
 void CudaDevice::apply_stress(Stress kind, std::span<std::byte> data, DType dtype,
@@ -319,7 +320,6 @@ void CudaDevice::apply_stress(Stress kind, std::span<std::byte> data, DType dtyp
   if (data.size() % size != 0 || reinterpret_cast<std::uintptr_t>(data.data()) % size != 0)
     throw std::invalid_argument("apply_stress: not a whole number of elements, or not aligned");
   if (!select()) return;
-  if (kind == Stress::heavy_tails && !factors_memory_ && upload_factors() == nullptr) return;
   const std::uint64_t key = random_bits(seed, static_cast<std::uint64_t>(kind));
   check(launch_stress(kind, data.data(), data.size() / size, dtype, key, factors_, stream_),
         "making stress inputs");

@@ -65,7 +65,7 @@ class CudaDevice final : public Device {
   void calibrate_probe();
   void probe();
   double measure_copy();
-  std::byte* upload_factors();
+  bool upload_factors();
 
   bool failed() const { return !error_.empty(); }
   /// Makes this the calling thread's GPU; false when the device is of no use any more.

@@ -94,7 +94,7 @@ __device__ T transform(T element, std::uint64_t i, const StressArguments& argume
   } else if constexpr (kKind == Stress::sign_flipped) {
     return narrow<T>((random_bits(arguments.key, i) >> 63) != 0 ? -x : x);
   } else if constexpr (kKind == Stress::heavy_tails) {
-    const auto k = static_cast<unsigned>(random_bits(arguments.key, i) >> (64 - kFactorBits));
+    const auto k = static_cast<unsigned>(random_bits(arguments.key, i) >> (64 - kStressFactorBits));
     if constexpr (std::is_same_v<A, double>) {
       return narrow<T>(x * __ldg(arguments.factors.wide + k));
     } else {

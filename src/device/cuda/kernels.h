@@ -31,7 +31,6 @@ struct StressFactors {
   const float* narrow = nullptr;
   const double* wide = nullptr;  ///< for float64
 };
-inline constexpr int kFactorBits = 14;
 
 /// The transforms of device/stress.h. `key` belongs to the seed and the kind; `data` is aligned to
 /// its elements.
