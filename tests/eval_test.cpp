@@ -198,6 +198,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"BadAssignment", {"level1/19", kRelu, "--set", "nothing"}, "NAME=VALUE"},
         BadInput{"BadPrecision", {"level1/19", kRelu, "--precision", "fp8"}, "fp8"},
         BadInput{"BadPython", {"level1/19", kRelu, "--python", "/bin/false"}, "/bin/false"},
+        BadInput{"NoElements", {"level1/19", kRelu, "--set", "dim=0"}, "no element"},
+        BadInput{"TooLittleMemory", {"level1/19", kRelu, "--memory", "0.05"}, "--memory"},
+        BadInput{"NoSuchDevice", {"level1/19", kRelu, "--device", "tpu"}, "tpu"},
+        BadInput{"CppOnAGpu", {"level1/19", kRelu, "--device", "cuda:0"}, "--device cpu"},
+        BadInput{"CudaOnTheCpu",
+                 {"level1/19", kSource + "/examples/run_gpu/level_1_problem_19_sample_0_kernel.cu",
+                  "--device", "cpu"},
+                 "needs a GPU"},
+        BadInput{"SeveralDevices", {"level1/19", kRelu, "--device", "cpu,cuda:0"}, "one device"},
         BadInput{"NoArguments", {}, "required"}),
     [](const auto& one) { return one.param.name; });
 

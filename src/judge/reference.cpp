@@ -148,6 +148,9 @@ std::expected<void, Fault> Reference::load_problem() {
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
   if (!spec) return std::unexpected(Fault{FaultKind::problem, spec.error()});
   spec_ = std::move(*spec);
+  if (spec_.output_bytes() == 0)
+    return std::unexpected(Fault{
+        FaultKind::problem, "at this size the model returns no element: nothing can be judged"});
   return {};
 }
 
