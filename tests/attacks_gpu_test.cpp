@@ -28,6 +28,7 @@ const std::string kPrelude = R"(
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <vector>
 __device__ void spin(int64_t us) {
@@ -196,6 +197,15 @@ TEST_F(Late, By250With4000) {
   run(250, 4000);
 }
 
+// The delays at which the gap between the closing of a turn and its check would have to be hit.
+// Never run yet (the check of a native turn is ready before `go` since it was thought of): run it
+// with
+// --gtest_also_run_disabled_tests.
+TEST_F(Late, DISABLED_IntoTheGapBeforeTheCheck) {
+  for (const int wait_us : {5, 10, 20, 40, 80, 150})
+    for (const int work_us : {200, 1000, 2000}) run(wait_us, work_us);
+}
+
 // `done` is forged while the launched work still runs.
 class Unsynchronized : public Attack {
  protected:
@@ -251,6 +261,26 @@ TEST_F(Attack, QueuedBeforeTheReference) {
              "  if (timing()) { cudaStreamSynchronize(stream); burn<<<132, 64, 0, side>>>(60000); "
              "forge_done(); }"));
   expect_no_gain(json, 10'000);
+}
+
+// Work that waits in the GPU's queue for a word of the slot, and starts when the judge fills it:
+// before the clock. Nothing catches it yet (docs/architecture.md, Known limits), and it has never
+// been run.
+TEST_F(Attack, DISABLED_GatedByTheFill) {
+  const auto json = judge(kernel("#include <cuda.h>\nstd::map<void*, cudaStream_t> gates;\n",
+                                 R"(count_call();
+  float* y = kb_output_f32(call, 0);
+  const CUdeviceptr last = (CUdeviceptr)(y + kb_numel(&call->outputs[0]) - 1);
+  auto& gate = gates[y];
+  const bool known = gate != nullptr;
+  if (!known) { cudaStreamCreateWithFlags(&gate, cudaStreamNonBlocking); launch(call, stream, 1000); }
+  if (!timing()) { if (known) launch(call, stream, 1000); return 0; }
+  // What was queued in the turn before has done this turn's work when the output was poisoned.
+  cuStreamWaitValue32((CUstream)gate, last, 0xFFFFFFFFu, CU_STREAM_WAIT_VALUE_EQ);
+  launch(call, gate, 1000);
+  forge_done();
+  for (;;) std::this_thread::yield();)"));
+  expect_no_gain(json, 950);
 }
 
 TEST_F(Attack, MemoryHog) {
