@@ -46,6 +46,33 @@ class ModelNew(nn.Module):
         return torch.ops.kb_test.half(two.scale(x)) + four.scale(x) / 2
 """
 
+CUDA = """
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+source = '''
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+__global__ void relu_kernel(const float* x, float* y, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) y[i] = x[i] > 0 ? x[i] : 0;
+}
+torch::Tensor relu(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  relu_kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+  return y;
+}
+'''
+ops = load_inline(name="relu_ops", cpp_sources="torch::Tensor relu(torch::Tensor x);", cuda_sources=source,
+                  functions=["relu"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ops.relu(x)
+"""
+
 LAZY = """
 import torch, torch.nn as nn
 from torch.utils import cpp_extension
@@ -122,6 +149,19 @@ class Prebuild(unittest.TestCase):
         handled = self.prebuild(f"{lines[0]}try:\n    {lines[1]}except Exception:\n    pass\n")
         self.assertEqual(handled["status"], "ok")
         self.assertIn("no CUDA compiler (nvcc)", handled["text"])
+
+    def test_cuda_sources_are_built_ahead_without_a_gpu(self):
+        """A KernelBench kernel as people have it, through the binary: 60 s and more with nvcc and torch's headers."""
+        toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+        if not os.path.exists(os.path.join(toolkit, "bin", "nvcc")):
+            self.skipTest("no CUDA compiler (nvcc) here")
+        self.write("level_1_problem_19_sample_0_kernel.py", CUDA)
+        run = subprocess.run([os.environ["KERNELBENCH_BINARY"], "compile", self.folder, "--arch", "sm_90", "--json",
+                              "--cache", os.path.join(self.folder, "cache"), "--python", PYTHON],
+                             capture_output=True, text=True, timeout=600)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        (sample,) = json.loads(run.stdout)["samples"]
+        self.assertEqual((sample["status"], sample["cached"]), ("ok", False), sample["log"])
 
     def test_load_errors(self):
         result = self.prebuild("import nonexistent\n")

@@ -173,10 +173,10 @@ struct Builder::Impl {
                                                    const Nvcc& nvcc, Workplace& workplace) const;
   std::expected<std::string, std::string> python_key(const std::string& source,
                                                      const Python& python,
-                                                     const std::string& problem_source) const;
+                                                     const std::string& problem_source);
   std::expected<Outcome, std::string> import_python(const std::string& source, const Python& python,
                                                     const std::string& problem_source,
-                                                    Workplace& workplace) const;
+                                                    Workplace& workplace);
   std::expected<Result, std::string> get(const std::string& key, const Cache::Build& build) const;
 };
 
@@ -502,13 +502,30 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cuda(const std::strin
 // ---- Python
 // --------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr const char* kSomeArchitecture = "sm_90";
+
+// Does it ask torch.utils.cpp_extension for nvcc? Too often said, this costs a build anew.
+bool has_cuda_sources(const std::string& source) {
+  for (const char* word : {"cuda_sources", "with_cuda", ".cu\"", ".cu'"})
+    if (source.find(word) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
 std::expected<std::string, std::string> Builder::Impl::python_key(
-    const std::string& source, const Python& python, const std::string& problem_source) const {
+    const std::string& source, const Python& python, const std::string& problem_source) {
   Key key("python");
   key.add("source", source);
   key.add("problem", problem_source);
   key.add("python", python.identity);
   key.add("compiler", compiler.identity);
+  if (has_cuda_sources(source)) {
+    key.add("architecture", python.architecture);
+    if (const auto& cuda = nvcc()) key.add("nvcc", cuda->identity);
+  }
   const fs::path package = python.package_folder / "kernelbench_worker";
   if (!is_there(package / "prebuild.py")) {
     return std::unexpected(
@@ -527,7 +544,7 @@ std::expected<std::string, std::string> Builder::Impl::python_key(
 std::expected<Outcome, std::string> Builder::Impl::import_python(const std::string& source,
                                                                  const Python& python,
                                                                  const std::string& problem_source,
-                                                                 Workplace& workplace) const {
+                                                                 Workplace& workplace) {
   if (auto ready = furnish(workplace, {{"candidate.py", source}, {"problem.py", problem_source}});
       !ready) {
     return std::unexpected(std::move(ready.error()));
@@ -554,6 +571,16 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
                                                        {"TORCH_EXTENSIONS_DIR", here.root + "/ext"},
                                                        { "CXX",
                                                          compiler.path.string() }});
+  if (const auto& cuda = nvcc(); cuda && has_cuda_sources(source)) {
+    import.environment[0].second =
+        cuda->path.parent_path().string() + ":" + import.environment[0].second;
+    import.environment.emplace_back("CUDA_HOME", cuda->root.string());
+    // Machine code for one GPU only; without a GPU for some, so that what is wrong shows.
+    import.environment.emplace_back(
+        "TORCH_CUDA_ARCH_LIST",
+        torch_architecture(python.architecture.empty() ? kSomeArchitecture : python.architecture));
+    import.read_only.push_back({cuda->root.string(), ""});
+  }
   for (const std::string& folder : python.folders) import.read_only.push_back({folder, ""});
   import.read_only.push_back({python.package_folder.string(), ""});
 

@@ -127,6 +127,12 @@ bool is_architecture(std::string_view word) {
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+std::string torch_architecture(const std::string& architecture) {
+  const std::string number = architecture.substr(3);
+  const std::size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());
+  return number.substr(0, digits - 1) + "." + number.substr(digits - 1);
+}
+
 std::string architecture_flag(const std::string& architecture) {
   // Not -arch=sm_90a: that compiles for plain compute_90 as well, which takes twice the time and
   // fails where the "a" is needed.

@@ -33,6 +33,9 @@ bool is_architecture(std::string_view word);
 /// this GPU has: from "sm_90" on that is the target of that name with an "a" (wgmma, setmaxnreg …).
 std::string architecture_flag(const std::string& architecture);
 
+/// What torch.utils.cpp_extension calls it: "9.0", "9.0a".
+std::string torch_architecture(const std::string& architecture);
+
 /// The flags for a CUDA candidate, without those that name files or the architecture.
 const std::vector<std::string>& cuda_flags();
 

@@ -81,6 +81,12 @@ TEST_F(NvccTest, AScriptInAHomeFolderIsNoToolkit) {
   EXPECT_THAT(nvcc.error(), HasSubstr("is not a CUDA toolkit's compiler"));
 }
 
+TEST(Nvcc, NamesArchitecturesAsTorchDoes) {
+  EXPECT_EQ(torch_architecture("sm_90"), "9.0");
+  EXPECT_EQ(torch_architecture("sm_90a"), "9.0a");
+  EXPECT_EQ(torch_architecture("sm_120"), "12.0");
+}
+
 TEST(Architecture, IsOneWord) {
   for (const char* word : {"sm_70", "sm_90", "sm_90a", "sm_100f", "sm_120"}) {
     EXPECT_TRUE(is_architecture(word)) << word;

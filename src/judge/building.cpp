@@ -15,11 +15,14 @@ std::expected<build::Result, std::string> build_candidate(build::Builder& builde
     case problem::Backend::python: break;
   }
   const auto& python = target.python;
-  return builder.build_python(candidate.source,
-                              {python.executable, python.folders,
-                               "python " + python.python_version + " torch " + python.torch_version,
-                               target.installation_root / "python"},
-                              problem.source);
+  return builder.build_python(
+      candidate.source,
+      {.executable = python.executable,
+       .folders = python.folders,
+       .identity = "python " + python.python_version + " torch " + python.torch_version,
+       .package_folder = target.installation_root / "python",
+       .architecture = target.architecture},
+      problem.source);
 }
 
 }  // namespace kb::judge
