@@ -81,7 +81,7 @@ typedef struct kb_call {
 /* Required. Returns 0 when the outputs have been written (CPU) or enqueued (GPU). */
 typedef int (*kb_run_fn)(const kb_call* call);
 /* Optional, called once before the first kb_run: it sees parameters, no inputs, no outputs.
- * Its time is reported as `prepare`. Returns 0 on success and stores its state. */
+ * Its time is in the phase `load`. Returns 0 on success and stores its state. */
 typedef int (*kb_create_fn)(const kb_call* call, void** state);
 /* Optional, called once when the evaluation ends normally. */
 typedef void (*kb_destroy_fn)(void* state);
