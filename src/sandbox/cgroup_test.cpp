@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "sandbox/process_tree.h"
 #include "sandbox/spawn.h"
@@ -48,6 +51,15 @@ TEST(Cgroups, LimitAndRemove) {
   for (const std::string& folder : folders) EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+// Other judges, such as the tests that run beside this one, sweep the same folder: what one of them
+// has locked, this sweep leaves to it.
+void sweep_until_gone(const std::string& folder, const std::string& stale) {
+  for (int i = 0; i < 500 && std::filesystem::exists(stale); ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    sweep_stale_cgroups(folder);
+  }
+}
+
 TEST(Cgroups, SweepRemovesWhatDeadJudgesLeft) {
   const Cgroups cgroups = Cgroups::find(FreezerChoice::fastest);
   if (cgroups.places().empty()) GTEST_SKIP() << "no cgroup can be made here";
@@ -74,7 +86,7 @@ TEST(Cgroups, SweepRemovesWhatDeadJudgesLeft) {
   }
   ASSERT_EQ(::waitpid(inside, nullptr, WUNTRACED), inside);
 
-  sweep_stale_cgroups(place.folder);
+  sweep_until_gone(place.folder, stale);
   EXPECT_FALSE(std::filesystem::exists(stale));
   EXPECT_FALSE(is_alive(inside));
   EXPECT_TRUE(std::filesystem::exists(locked));
@@ -82,7 +94,7 @@ TEST(Cgroups, SweepRemovesWhatDeadJudgesLeft) {
   ::waitpid(inside, nullptr, 0);
   lock.reset();
   ::rmdir(living.c_str());
-  sweep_stale_cgroups(place.folder);
+  sweep_until_gone(place.folder, locked);
   EXPECT_FALSE(std::filesystem::exists(locked));
 }
 
