@@ -105,10 +105,12 @@ int main(int argc, char** argv) {
       workshop.launcher(),
       {environment.python, environment.installation_root / "python", judge::thread_count(options),
        options.memory_bytes, device->worker_needs()});
-  auto torch = must(pool.take());
+  auto torch = must(pool.take()), timed = must(pool.take());
   steps.time("torch worker: start to hello", [&] { return must(torch.await_hello(180s)); });
+  must(timed.await_hello(180s));
   auto reference = steps.time("reference: load and measure", [&] {
-    return must(judge::Reference::load(std::move(torch), problem, options, *device));
+    return must(
+        judge::Reference::load(std::move(torch), std::move(timed), problem, options, *device));
   });
   for (const auto& [name, ms] : reference->load_phases_ms()) steps.add("  " + name, 1000 * ms);
   const int calls_per_turn = reference->plan().max_calls;

@@ -255,7 +255,7 @@ void Run::judge_on(const std::string& device) {
         if (!failure_.empty()) return;
         to_come = python_jobs(std::span(group->jobs).subspan(i + 1));
         for (const auto& other : groups_)
-          if (!other.taken && other.kind == kind) to_come += 1 + python_jobs(other.jobs);
+          if (!other.taken && other.kind == kind) to_come += 2 + python_jobs(other.jobs);
       }
       Job& job = jobs_[group->jobs[i]];
       std::optional<judge::Result> result;

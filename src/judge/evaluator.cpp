@@ -126,15 +126,17 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   reference_import_ms = 0;
   if (reference && reference_key == problem.hash + problem.path.string()) return {};
   reference.reset();
-  auto worker = pool.take();
-  if (!worker) return std::unexpected(worker.error());
-  if (auto hello = worker->await_hello(milliseconds(180'000)); !hello) {
-    hello.error().kind = FaultKind::infrastructure;
-    return std::unexpected(hello.error());
-  }
+  auto oracle = pool.take(), timed = pool.take();
+  if (!oracle) return std::unexpected(oracle.error());
+  if (!timed) return std::unexpected(timed.error());
+  for (auto* worker : {&*oracle, &*timed})
+    if (auto hello = worker->await_hello(milliseconds(180'000)); !hello) {
+      hello.error().kind = FaultKind::infrastructure;
+      return std::unexpected(hello.error());
+    }
   reference_import_ms = ms_since(start);
   quiet_pool();
-  auto loaded = Reference::load(std::move(*worker), problem, options, *device);
+  auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
   pool.resume();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
@@ -300,7 +302,7 @@ void Evaluator::warm_up(problem::Backend backend, std::size_t torch_workers_to_c
   const std::size_t at_once =
       impl_->device->ends_turns() ? std::thread::hardware_concurrency() / kCpusForImports : 1;
   const std::size_t wanted =
-      (impl_->reference ? 0u : 1u) + (python ? 1u : 0u) + std::min(torch_workers_to_come, at_once);
+      (impl_->reference ? 0u : 2u) + (python ? 1u : 0u) + std::min(torch_workers_to_come, at_once);
   // A failure shows again, with its reason, when a worker is taken.
   (void)impl_->pool.fill(wanted);
 }

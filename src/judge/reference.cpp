@@ -79,13 +79,15 @@ std::vector<Call> random_calls(int count, unsigned slots) {
   return calls;
 }
 
-std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker worker,
+std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker oracle,
+                                                                 worker::Worker timed,
                                                                  const problem::Problem& problem,
                                                                  const Options& options,
                                                                  Device& device) {
-  std::unique_ptr<Reference> reference(new Reference(std::move(worker), problem, options, device));
+  std::unique_ptr<Reference> reference(
+      new Reference(std::move(oracle), std::move(timed), problem, options, device));
   const auto step = [&](const char* name, auto&& body) {
-    const Timed timed(reference->load_phases_ms_[name]);
+    const Timed timer(reference->load_phases_ms_[name]);
     return std::expected<void, Fault>(body());
   };
   if (auto done = step("load_problem", [&] { return reference->load_problem(); }); !done)
@@ -119,31 +121,26 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
 }
 
 std::expected<nlohmann::json, Fault> Reference::ask(nlohmann::json body) {
-  if (auto serving = serve(); !serving) return std::unexpected(serving.error());
+  worker_.resume();
   // What the judge has enqueued on the masters must be there before the worker looks at them.
   if (auto done = device_.synchronize(); !done)
     return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   return worker_.request(body, {}, kReferenceLimit);
 }
 
-std::expected<void, Fault> Reference::serve() {
-  if (worker_.in_turns()) return worker_.leave_turns(kReferenceLimit);
-  worker_.resume();
-  return {};
-}
-
 std::expected<void, Fault> Reference::load_problem() {
-  auto reply =
-      ask({{"op", "load_problem"},
-           {"source", problem_.source},
-           {"path", problem_.path.filename().string()},
-           {"size", options_.size},
-           {"set", options_.set},
-           {"precision", options_.precision},
-           {"device", kind_of_device(options_.device)},
-           {"weight_seed", kWeightSeed},
-           {"memory_bytes", device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes},
-           {"threads", thread_count(options_)}});
+  const nlohmann::json request = {
+      {"op", "load_problem"},
+      {"source", problem_.source},
+      {"path", problem_.path.filename().string()},
+      {"size", options_.size},
+      {"set", options_.set},
+      {"precision", options_.precision},
+      {"device", kind_of_device(options_.device)},
+      {"weight_seed", kWeightSeed},
+      {"memory_bytes", device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes},
+      {"threads", thread_count(options_)}};
+  auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error());
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
   if (!spec) return std::unexpected(Fault{FaultKind::problem, spec.error()});
@@ -151,11 +148,12 @@ std::expected<void, Fault> Reference::load_problem() {
   if (spec_.output_bytes() == 0)
     return std::unexpected(Fault{
         FaultKind::problem, "at this size the model returns no element: nothing can be judged"});
+  if (auto same = timed_.request(request, {}, kReferenceLimit); !same)
+    return std::unexpected(same.error());
   return {};
 }
 
 std::expected<void, Fault> Reference::attach(unsigned slots) {
-  if (auto serving = serve(); !serving) return serving;
   const auto plan = [&](bool truth) {
     std::vector<worker::RegionRequest> regions = {{"expected"}};
     if (truth) regions.push_back({.name = "truth", .float64 = true, .slots = 1});
@@ -167,7 +165,7 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
     // On a GPU a Python candidate gets a heap, too.
     const std::size_t heap =
         device_.ends_turns() ? kHeapReserve + 2 * slots * spec_.output_bytes() : 0;
-    return layout.size + slots * (spec_.input_bytes() + spec_.output_bytes()) +
+    return layout.size + slots * (2 * spec_.input_bytes() + spec_.output_bytes()) +
            2 * spec_.param_bytes() + heap;
   };
   data_.reset();
@@ -186,8 +184,22 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   auto data = device_.allocate(layout_.size, true);
   if (!data) return std::unexpected(Fault{FaultKind::out_of_memory, data.error()});
   data_ = std::move(*data);
-  if (auto attached = worker_.attach(to_json(layout_, spec_, kind_of_device(options_.device)),
-                                     *data_, nullptr, kReferenceLimit);
+  const std::string device = kind_of_device(options_.device);
+  worker_.resume();
+  if (auto attached =
+          worker_.attach(to_json(layout_, spec_, device), *data_, nullptr, kReferenceLimit);
+      !attached)
+    return attached;
+  if (timed_.in_turns())
+    if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
+  timed_data_.reset();
+  timed_layout_ = worker::plan_layout(spec_, slots, {}, true);
+  auto timed_data = device_.allocate(timed_layout_.size, true);
+  if (!timed_data) return std::unexpected(Fault{FaultKind::out_of_memory, timed_data.error()});
+  timed_data_ = std::move(*timed_data);
+  timed_.resume();
+  if (auto attached = timed_.attach(to_json(timed_layout_, spec_, device), *timed_data_, nullptr,
+                                    kReferenceLimit);
       !attached)
     return attached;
   if (!params_memory_) {
@@ -307,24 +319,30 @@ std::expected<bool, Fault> Reference::truth(Call call) {
 }
 
 std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) {
-  if (!sealed_.empty()) {
-    restore_masters(calls);
-    if (auto done = device_.synchronize(); !done)
-      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
-  }
-  if (worker_.in_turns() && turns_of_stub_)
-    if (auto left = worker_.leave_turns(kReferenceLimit); !left) return left;
-  if (!worker_.in_turns()) {
-    worker_.resume();
+  worker_.pause();
+  if (timed_.in_turns() && turns_of_stub_)
+    if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
+  if (!timed_.in_turns()) {
+    timed_.resume();
     turns_of_stub_ = false;
-    if (auto entered = worker_.enter_turns(kReferenceLimit, false); !entered) return entered;
+    if (auto entered = timed_.enter_turns(kReferenceLimit, false); !entered) return entered;
   }
-  return worker_.prepare(kReferenceLimit);
+  if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
+  for (const Call& call : calls) {
+    const auto& offsets = timed_layout_.inputs[call.slot];
+    for (std::size_t t = 0; t < offsets.size(); ++t) {
+      const auto from = master(call.slot, t);
+      device_.copy(timed_data_->range(offsets[t], from.size()), from);
+    }
+  }
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
+  return {};
 }
 
 std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
   const Timed timed(model_ms_);
-  return worker_.run(calls, spec_.uses_rng, kReferenceLimit, [this] {
+  return timed_.run(calls, spec_.uses_rng, kReferenceLimit, [this] {
     device_.begin_closing();
     return device_.closed();
   });
@@ -403,12 +421,15 @@ std::expected<void, Fault> Reference::measure_alone() {
 // c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in
 // this very process.
 std::expected<void, Fault> Reference::measure_overhead(int calls) {
-  if (auto serving = serve(); !serving) return serving;
+  worker_.pause();
+  if (timed_.in_turns())
+    if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
+  timed_.resume();
   turns_of_stub_ = true;
-  if (auto entered = worker_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered)
+  if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered)
     return entered;
   for (int i = 0; i < kStubTurns + 2; ++i) {
-    if (auto prepared = worker_.prepare(kReferenceLimit); !prepared) return prepared;
+    if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
     auto timed = quiet_turn(random_calls(calls, layout_.slots));
     if (!timed) return std::unexpected(timed.error());
     if (i >= 2) stub_turns_.push_back({calls, timed->wall_us});

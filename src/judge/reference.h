@@ -29,11 +29,14 @@ inline constexpr std::uint64_t kWeightSeed = 42;
 
 class Reference {
  public:
-  /// `worker` has said hello. Loads the problem, times it alone, compares it with the truth, and
-  /// plans the turns. FaultKind::problem: the file is at fault (the text is one sentence).
+  /// Both workers have said hello. `oracle` draws inputs and computes expected outputs; `timed`
+  /// does nothing but the turns, filled and stopped as a candidate is: a process that has just run
+  /// the model is warm, and would look 2 % faster than the same code in a candidate's. Loads the
+  /// problem, times it alone, compares it with the truth, and plans the turns. FaultKind::problem:
+  /// the file is at fault (the text is one sentence).
   static std::expected<std::unique_ptr<Reference>, worker::Fault> load(
-      worker::Worker worker, const problem::Problem& problem, const Options& options,
-      Device& device);
+      worker::Worker oracle, worker::Worker timed, const problem::Problem& problem,
+      const Options& options, Device& device);
 
   const worker::ProblemSpec& spec() const { return spec_; }
   const problem::Problem& problem() const { return problem_; }
@@ -90,8 +93,10 @@ class Reference {
   const std::map<std::string, double>& load_phases_ms() const { return load_phases_ms_; }
 
  private:
-  Reference(worker::Worker worker, problem::Problem problem, const Options& options, Device& device)
-      : worker_(std::move(worker)),
+  Reference(worker::Worker oracle, worker::Worker timed, problem::Problem problem,
+            const Options& options, Device& device)
+      : worker_(std::move(oracle)),
+        timed_(std::move(timed)),
         problem_(std::move(problem)),
         options_(options),
         device_(device) {}
@@ -101,7 +106,6 @@ class Reference {
   std::expected<void, worker::Fault> measure_alone();
   std::expected<void, worker::Fault> measure_overhead(int calls);
   std::expected<void, worker::Fault> measure_error();
-  std::expected<void, worker::Fault> serve();  // leave turn mode if in it
   std::expected<nlohmann::json, worker::Fault> ask(nlohmann::json body);
   void restore_masters(std::span<const worker::Call> calls);
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls, const char* mode);
@@ -111,7 +115,10 @@ class Reference {
   // Flushes, proves the device idle, and runs the turn.
   std::expected<worker::Turn, worker::Fault> quiet_turn(std::span<const worker::Call> calls);
 
-  worker::Worker worker_;
+  worker::Worker worker_;  // the oracle; stopped while anything is timed
+  worker::Worker timed_;
+  std::unique_ptr<Memory> timed_data_;
+  worker::Layout timed_layout_;
   problem::Problem problem_;
   Options options_;
   Device& device_;
