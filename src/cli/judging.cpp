@@ -134,12 +134,7 @@ std::vector<std::string> devices_of(const JudgingFlags& flags) {
   if (flags.device == "auto") return devices;
   std::stringstream list(flags.device);
   for (std::string name; std::getline(list, name, ',');) {
-    if (name == "cuda") name = "cuda:0";
-    const bool gpu = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
-                     name.find_first_not_of("0123456789", 5) == std::string::npos;
-    if (name != "cpu" && !gpu)
-      throw UsageError(
-          fmt::format("there is no device '{}'; devices are cpu, cuda:0, cuda:1 …", name));
+    name = value_or_usage_error(judge::parse_device(name)).text();
     if (std::ranges::find(devices, name) == devices.end()) devices.push_back(name);
   }
   if (devices.empty()) throw UsageError("--device names no device; give cpu, cuda:0 or auto");
@@ -219,8 +214,7 @@ Workshop::Workshop(const JudgingFlags& flags) {
   launcher_ = make_launcher(flags);
   builder_ = make_builder(flags, *launcher_);
   environment_.emplace(judge::Environment{*launcher_, *builder_, std::move(python), root,
-                                          native_worker,
-                                          companion("libkernelbench-heap.so")});
+                                          native_worker, companion("libkernelbench-heap.so")});
 }
 
 }  // namespace kb::cli

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -80,8 +79,7 @@ class Run {
   std::string architecture() const;
   std::optional<Group> next_group(const std::string& kind);
   void judge_on(const std::string& device);
-  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress,
-                          std::size_t torch_workers_to_come);
+  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, std::size_t torch_workers_to_come);
   void keep(const Job& job, const judge::Result& result, const judge::Options& options);
 
   const RunFlags& flags_;
@@ -169,7 +167,7 @@ std::vector<std::string> Run::gpus() const {
 std::string Run::architecture() const {
   std::string found;
   for (const auto& device : gpus()) {
-    const auto one = cuda::architecture(std::atoi(device.substr(device.find(':') + 1).c_str()));
+    const auto one = cuda::architecture(value_or_usage_error(judge::parse_device(device)).index);
     if (!found.empty() && one != found)
       throw UsageError("the GPUs of --devices are of different kinds; judge on one kind at a time");
     found = one;
@@ -201,7 +199,7 @@ std::optional<Run::Group> Run::next_group(const std::string& kind) {
   return std::nullopt;
 }
 
-judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator, Progress& progress,
+judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator,
                              std::size_t torch_workers_to_come) {
   if (!job.candidate) {
     const problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
@@ -220,7 +218,7 @@ judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator, Progress& pr
   auto judged =
       evaluator.evaluate(job.problem, *job.candidate, **job.build, [&](const char* phase) {
         const std::scoped_lock lock(mutex_);
-        progress.working_on(fmt::format("{} {}", label_of(job.sample), phase));
+        progress_->working_on(fmt::format("{} {}", label_of(job.sample), phase));
       });
   return judged ? std::move(*judged) : ours(judged.error().message);
 }
@@ -260,7 +258,7 @@ void Run::judge_on(const std::string& device) {
       Job& job = jobs_[group->jobs[i]];
       std::optional<judge::Result> result;
       try {
-        result = judge_one(job, evaluator, *progress_, to_come);
+        result = judge_one(job, evaluator, to_come);
       } catch (const std::exception& error) {
         // The judge's own fault, and not to be the end of the other devices' work.
         const problem::Candidate none{job.sample.path, "", "", problem::Backend::python};

@@ -190,17 +190,12 @@ std::expected<void, Failure> Contestant::prepare_turn() {
 }
 
 void Contestant::fill(std::span<const Call> calls) {
-  for (const Call& call : calls) {
-    const auto& offsets = layout_.inputs[call.slot];
-    for (std::size_t t = 0; t < offsets.size(); ++t) {
-      const auto from = reference_.master(call.slot, t);
-      device_.copy(data_->range(offsets[t], from.size()), from);
-    }
-    if (!native()) continue;
-    const auto& region = layout_.regions.at("outputs");
+  reference_.copy_masters(calls, layout_, *data_);
+  if (!native()) return;
+  const auto& region = layout_.regions.at("outputs");
+  for (const Call& call : calls)
     for (std::size_t i = 0; i < region.tensors.size(); ++i)
       device_.poison(data_->range(region.offsets[call.slot][i], region.tensors[i].bytes()));
-  }
 }
 
 std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls,

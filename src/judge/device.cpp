@@ -24,20 +24,29 @@ std::string kind_of_device(const std::string& name) {
   return name.substr(0, name.find(':'));
 }
 
-std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name) {
-  if (name == "cpu") return std::make_unique<cpu::CpuDevice>();
-  int index = 0;
-  if (name != "cuda") {
-    const std::string_view prefix = "cuda:";
-    const char* end = name.data() + name.size();
-    const bool cuda = name.starts_with(prefix) && name.size() > prefix.size();
-    const auto parsed = cuda ? std::from_chars(name.data() + prefix.size(), end, index)
-                             : std::from_chars_result{end, std::errc::invalid_argument};
-    if (parsed.ec != std::errc() || parsed.ptr != end || index < 0)
-      return std::unexpected(
-          fmt::format("there is no device '{}'; devices are cpu, cuda:0, cuda:1 …", name));
+std::string DeviceName::text() const {
+  return kind == "cpu" ? kind : fmt::format("{}:{}", kind, index);
+}
+
+std::expected<DeviceName, std::string> parse_device(const std::string& name) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (name == "cpu") return DeviceName{"cpu", 0};
+  if (name == "cuda") return DeviceName{"cuda", 0};
+  if (name.starts_with(kPrefix)) {
+    DeviceName device{"cuda", 0};
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, device.index);
+    if (error == std::errc() && stop == end && device.index >= 0) return device;
   }
-  return cuda::open_device(index);
+  return std::unexpected(
+      fmt::format("there is no device '{}'; devices are cpu, cuda:0, cuda:1 …", name));
+}
+
+std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name) {
+  const auto device = parse_device(name);
+  if (!device) return std::unexpected(device.error());
+  if (device->kind == "cpu") return std::make_unique<cpu::CpuDevice>();
+  return cuda::open_device(device->index);
 }
 
 bool make_quiet(Device& device) {

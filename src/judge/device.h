@@ -13,7 +13,15 @@ namespace kb::judge {
 /// 64 bits from getrandom(2): seeds that no candidate can foresee.
 std::uint64_t secret_seed();
 
-/// "cpu", "cuda:0", … ("cuda" is "cuda:0"). Error: one sentence.
+/// A device's name taken apart: "cpu", "cuda:0", … ("cuda" is "cuda:0").
+struct DeviceName {
+  std::string kind;  ///< "cpu" or "cuda": what workers are told
+  int index = 0;
+
+  std::string text() const;  ///< the name in full
+};
+/// Error: one sentence.
+std::expected<DeviceName, std::string> parse_device(const std::string& name);
 std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name);
 /// Flushes the caches, and looks whether anything that is not the judge's runs on the device; once
 /// is a hiccup, a second time it is not (false).

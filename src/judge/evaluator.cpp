@@ -169,13 +169,7 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
   for (int i = 0; i < kStubTurns + 2; ++i)
     for (const int count : {1, static_cast<int>(worker::kMaxCalls)}) {
       if (auto prepared = worker.prepare(kLimit); !prepared) return prepared;
-      if (!make_quiet(*device))
-        return std::unexpected(
-            Fault{FaultKind::infrastructure, "something else runs on the device"});
-      auto timed = worker.run(random_calls(count, 1), false, kLimit, [this] {
-        device->begin_closing();
-        return device->closed();
-      });
+      auto timed = quiet_turn(worker, *device, random_calls(count, 1), false, kLimit);
       if (!timed) return std::unexpected(timed.error());
       if (i >= 2) turns.push_back({count, timed->wall_us});
     }

@@ -55,6 +55,23 @@ std::string decimal(std::uint64_t value) {
 
 }  // namespace
 
+std::expected<Turn, Fault> closed_turn(worker::Worker& worker, Device& device,
+                                       std::span<const Call> calls, bool reseed,
+                                       milliseconds limit) {
+  return worker.run(calls, reseed, limit, [&device] {
+    device.begin_closing();
+    return device.closed();
+  });
+}
+
+std::expected<Turn, Fault> quiet_turn(worker::Worker& worker, Device& device,
+                                      std::span<const Call> calls, bool reseed,
+                                      milliseconds limit) {
+  if (!make_quiet(device))
+    return std::unexpected(Fault{FaultKind::infrastructure, "something else runs on the device"});
+  return closed_turn(worker, device, calls, reseed, limit);
+}
+
 double public_tolerance(const std::string& precision) {
   return precision == "fp32" ? 1e-4 : 1e-2;
 }
@@ -219,7 +236,6 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
     if (auto done = device_.synchronize(); !done)
       return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   }
-  sealed_.clear();
   return {};
 }
 
@@ -241,28 +257,15 @@ std::span<const std::byte> Reference::truth_of(std::size_t output) {
   return data_->range(region.offsets[0][output], region.tensors[output].bytes());
 }
 
-void Reference::seal_masters(std::span<const Call> calls) {
-  if (!spec_.mutates_inputs) return;
+void Reference::copy_masters(std::span<const Call> calls, const worker::Layout& layout,
+                             const Memory& to) {
   for (const Call& call : calls) {
-    auto& copy = sealed_[call.slot];
-    copy.clear();
-    for (std::size_t t = 0; t < layout_.inputs[call.slot].size(); ++t) {
-      const auto bytes = master(call.slot, t);
-      // Without memory for the copy the masters stay as the model leaves them, which the
-      // comparisons will show.
-      auto memory = device_.allocate(bytes.size(), false);
-      if (!memory) break;
-      device_.copy((*memory)->bytes(), bytes);
-      copy.push_back(std::move(*memory));
+    const auto& offsets = layout.inputs[call.slot];
+    for (std::size_t t = 0; t < offsets.size(); ++t) {
+      const auto from = master(call.slot, t);
+      device_.copy(to.range(offsets[t], from.size()), from);
     }
   }
-}
-
-void Reference::restore_masters(std::span<const Call> calls) {
-  for (const Call& call : calls)
-    if (const auto found = sealed_.find(call.slot); found != sealed_.end())
-      for (std::size_t t = 0; t < found->second.size(); ++t)
-        device_.copy(master(call.slot, t), found->second[t]->bytes());
 }
 
 std::expected<void, Fault> Reference::draw(std::span<const Call> calls,
@@ -275,7 +278,6 @@ std::expected<void, Fault> Reference::draw(std::span<const Call> calls,
   const Timed timed(inputs_ms_);
   auto reply = ask({{"op", "inputs"}, {"slots", slots}, {"seeds", texts}});
   if (!reply) return std::unexpected(reply.error());
-  seal_masters(calls);
   return {};
 }
 
@@ -290,13 +292,11 @@ std::expected<void, Fault> Reference::expect(std::span<const Call> calls, const 
     texts.push_back(decimal(call.call_seed));
   }
   const Timed timed(model_ms_);
-  restore_masters(calls);
   auto reply = ask({{"op", "expect"},
                     {"slots", slots},
                     {"call_seeds", texts},
                     {"mode", mode},
                     {"into", "expected"}});
-  restore_masters(calls);
   if (!reply) return std::unexpected(reply.error());
   return {};
 }
@@ -304,13 +304,11 @@ std::expected<void, Fault> Reference::expect(std::span<const Call> calls, const 
 std::expected<bool, Fault> Reference::truth(Call call) {
   if (!truth_possible_) return false;
   const Timed timed(model_ms_);
-  restore_masters(std::span(&call, 1));
   auto reply = ask({{"op", "expect"},
                     {"slots", {call.slot}},
                     {"call_seeds", {decimal(call.call_seed)}},
                     {"mode", "truth"},
                     {"into", "truth"}});
-  restore_masters(std::span(&call, 1));
   if (reply) return true;
   if (reply.error().kind != FaultKind::unsupported && reply.error().kind != FaultKind::problem &&
       reply.error().kind != FaultKind::out_of_memory && reply.error().kind != FaultKind::runtime)
@@ -328,13 +326,7 @@ std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) 
     if (auto entered = timed_.enter_turns(kReferenceLimit, false); !entered) return entered;
   }
   if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
-  for (const Call& call : calls) {
-    const auto& offsets = timed_layout_.inputs[call.slot];
-    for (std::size_t t = 0; t < offsets.size(); ++t) {
-      const auto from = master(call.slot, t);
-      device_.copy(timed_data_->range(offsets[t], from.size()), from);
-    }
-  }
+  copy_masters(calls, timed_layout_, *timed_data_);
   if (auto done = device_.synchronize(); !done)
     return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   return {};
@@ -342,10 +334,7 @@ std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) 
 
 std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
   const Timed timed(model_ms_);
-  return timed_.run(calls, spec_.uses_rng, kReferenceLimit, [this] {
-    device_.begin_closing();
-    return device_.closed();
-  });
+  return closed_turn(timed_, device_, calls, spec_.uses_rng, kReferenceLimit);
 }
 
 std::expected<std::vector<double>, Fault> Reference::time(const worker::TimeRequest& request) {
@@ -367,10 +356,10 @@ void Reference::traffic_of_a_pair(std::span<const Call> calls) {
   (void)device_.end_check();
 }
 
-std::expected<Turn, Fault> Reference::quiet_turn(std::span<const Call> calls) {
-  if (!make_quiet(device_))
-    return std::unexpected(Fault{FaultKind::infrastructure, "something else runs on the device"});
-  return turn(calls);
+std::expected<Turn, Fault> Reference::turn_alone(std::span<const Call> calls) {
+  auto turn = quiet_turn(timed_, device_, calls, spec_.uses_rng, kReferenceLimit);
+  if (turn) model_ms_ += turn->wall_us / 1000;  // without the flush
+  return turn;
 }
 
 std::expected<Comparison, Fault> Reference::error_of(std::size_t output,
@@ -396,7 +385,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   for (int i = 0; i <= kRoughTurns; ++i) {
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
     if (auto prepared = prepare_turn(std::span(&call, 1)); !prepared) return prepared;
-    auto timed = quiet_turn(std::span(&call, 1));
+    auto timed = turn_alone(std::span(&call, 1));
     if (!timed) return std::unexpected(timed.error());
     // The first call pays for lazy initialisation.
     if (i > 0 || timed->wall_us > 1e6) walls.push_back(timed->wall_us);
@@ -430,7 +419,7 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
     return entered;
   for (int i = 0; i < kStubTurns + 2; ++i) {
     if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
-    auto timed = quiet_turn(random_calls(calls, layout_.slots));
+    auto timed = turn_alone(random_calls(calls, layout_.slots));
     if (!timed) return std::unexpected(timed.error());
     if (i >= 2) stub_turns_.push_back({calls, timed->wall_us});
   }
@@ -446,7 +435,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
     if (auto prepared = prepare_turn(chosen); !prepared) return std::unexpected(prepared.error());
     traffic_of_a_pair(chosen);
-    auto timed = quiet_turn(chosen);
+    auto timed = turn_alone(chosen);
     if (!timed) return std::unexpected(timed.error());
     turns.push_back({calls, timed->wall_us});
   }

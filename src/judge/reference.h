@@ -82,9 +82,10 @@ class Reference {
   /// The expected outputs of slot 0 against its truth; `output` is a floating one. Error: the
   /// device failed.
   std::expected<Comparison, worker::Fault> error_of(std::size_t output, const Tolerance& tolerance);
-  /// Saves the masters of the slots where the model writes to its inputs, so that each use starts
-  /// from what was drawn.
-  void seal_masters(std::span<const worker::Call> calls);
+  /// Copies the inputs of the calls' slots to where a worker with this layout and memory finds
+  /// them.
+  void copy_masters(std::span<const worker::Call> calls, const worker::Layout& layout,
+                    const Memory& to);
   /// Milliseconds spent so far in drawing inputs, and in running the model (expected outputs,
   /// truth, turns).
   double inputs_ms() const { return inputs_ms_; }
@@ -107,13 +108,11 @@ class Reference {
   std::expected<void, worker::Fault> measure_overhead(int calls);
   std::expected<void, worker::Fault> measure_error();
   std::expected<nlohmann::json, worker::Fault> ask(nlohmann::json body);
-  void restore_masters(std::span<const worker::Call> calls);
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls, const char* mode);
   // The memory traffic that comes before a turn in a pair, so that a turn alone finds caches and
   // address translation as cold: 4 % of a call on a GPU where inputs take gigabytes.
   void traffic_of_a_pair(std::span<const worker::Call> calls);
-  // Flushes, proves the device idle, and runs the turn.
-  std::expected<worker::Turn, worker::Fault> quiet_turn(std::span<const worker::Call> calls);
+  std::expected<worker::Turn, worker::Fault> turn_alone(std::span<const worker::Call> calls);
 
   worker::Worker worker_;  // the oracle; stopped while anything is timed
   worker::Worker timed_;
@@ -127,7 +126,6 @@ class Reference {
   std::unique_ptr<Memory> data_;
   std::unique_ptr<Memory> params_memory_;
   std::vector<std::span<std::byte>> params_;
-  std::map<std::uint32_t, std::vector<std::unique_ptr<Memory>>> sealed_;
   measure::TurnPlan plan_;
   std::vector<measure::StubTurn> stub_turns_;
   std::map<int, std::vector<measure::Solo>> solo_;
@@ -139,6 +137,15 @@ class Reference {
   bool truth_possible_ = true;
   bool turns_of_stub_ = false;
 };
+
+/// A turn of one of our own workers that the device closes.
+std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, Device& device,
+                                                       std::span<const worker::Call> calls,
+                                                       bool reseed, milliseconds limit);
+/// The same on a device that has been flushed and is idle.
+std::expected<worker::Turn, worker::Fault> quiet_turn(worker::Worker& worker, Device& device,
+                                                      std::span<const worker::Call> calls,
+                                                      bool reseed, milliseconds limit);
 
 /// The public rule's tolerance for a precision: 1e-4 (fp32) or 1e-2.
 double public_tolerance(const std::string& precision);
