@@ -168,7 +168,8 @@ int main(int argc, char** argv) {
   layout = kb::worker::plan_layout(spec, 1, {}, true);
   const auto torch_data = must(device.allocate(layout.size, true));
   must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
-  must(torch.enter_turns(10s, false, {{"model", "stub"}}));
+  const nlohmann::json output = {{"dtype", "float32"}, {"shape", spec.outputs.at(0).shape}};
+  must(torch.enter_turns(10s, false, {{"stub", nlohmann::json::array({output})}}));
   empty_turns("torch", torch, device, rounds);
   fmt::print("stopped by {}\n", native.process().freezer_name());
   return 0;

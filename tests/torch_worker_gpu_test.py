@@ -124,8 +124,8 @@ class Reference(GpuTest):
             self.worker.leave()
 
     def test_stub_turns(self):
-        self.load(LINEAR)
-        self.worker.enter_turns(model="stub")
+        spec = self.load(LINEAR)
+        self.worker.enter_turns(stub=spec["outputs"])
         for _ in range(50):
             self.worker.ring(PREPARE)
             seconds = self.worker.ring(RUN, [0, 1])

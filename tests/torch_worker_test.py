@@ -392,9 +392,9 @@ class Reference(WorkerTest):
 
 class Turns(WorkerTest):
     def test_stub(self):
-        self.load(problem("return args[0] * 1, args[0].sum(1).long()"))
+        spec = self.load(problem("return args[0] * 1, args[0].sum(1).long()"))
         self.draw([0, 1])
-        self.worker.enter_turns(model="stub")
+        self.worker.enter_turns(stub=spec["outputs"])
         for outputs in self.worker.run([0, 1, 0]):
             self.assertEqual([(o.dtype, o.shape) for o in outputs], [("float32", [4, 8]), ("int64", [4])])
         self.worker.leave()

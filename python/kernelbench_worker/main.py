@@ -18,6 +18,7 @@ from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
 from .reference import MODES, Reference
+from .stub import Stub
 from .timing import time_calls
 
 PROTOCOL = 1
@@ -148,8 +149,8 @@ class Worker:
     def _turns(self, request, fds):
         subject, arena = self._need(self._subject, "a model"), self._need(self._arena, "an arena")
         program = os.pread(fds[0], MAX_FILTER_BYTES, 0) if fds else None
-        stub = request.get("model") == "stub"
-        model = self._need(self._reference, "a problem").stub() if stub else subject.model
+        stub = "stub" in request
+        model = Stub(request["stub"], self._device) if stub else subject.model
         error = serve_turns(self._channel, arena, model, subject.buffers, program, stub)
         if error is not None:
             return {"ok": False, "error": error}

@@ -79,12 +79,6 @@ class Reference:
             outputs = self._outputs(self.model, inputs)
         return outputs, sum(event.flops or 0 for event in counted.function_events)
 
-    def stub(self):
-        """A model of the same outputs that computes nothing: what a turn costs without the model."""
-        outputs = tuple(torch.empty(o["shape"], dtype=getattr(torch, o["dtype"]), device=self._device.torch_device)
-                        for o in self.spec["outputs"])
-        return _Stub(outputs[0] if len(outputs) == 1 else outputs)
-
     def export_params(self, params):
         """Writes the state dict into `params`, the arena's tensors by name."""
         self.buffers.restore()
@@ -188,15 +182,6 @@ class Reference:
         parameters = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
         return [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
                 for name, value in state_tensors(self.model).items()]
-
-
-class _Stub(torch.nn.Module):
-    def __init__(self, outputs):
-        super().__init__()
-        self._outputs = outputs
-
-    def forward(self, *inputs):
-        return self._outputs
 
 
 def _same_outputs(left, right):

@@ -156,18 +156,12 @@ std::expected<void, Failure> Contestant::load() {
     auto extensions = nlohmann::json::array();
     for (std::size_t i = 0; i < build_.artifacts.size(); ++i)
       extensions.push_back({{"name", build_.artifacts[i].name}, {"fd", i}});
-    request = {{"op", "load_candidate"},
-               {"source", candidate_.source},
-               {"path", candidate_.path.filename().string()},
-               {"problem_source", problem.source},
-               {"problem_path", problem.path.filename().string()},
-               {"size", options_.size},
-               {"set", options_.set},
-               {"precision", options_.precision},
-               {"device", device},
-               {"weight_seed", kWeightSeed},
-               {"threads", thread_count(options_)},
-               {"extensions", extensions}};
+    request = load_request("load_candidate", options_);
+    request["source"] = candidate_.source;
+    request["path"] = candidate_.path.filename().string();
+    request["problem_source"] = problem.source;
+    request["problem_path"] = problem.path.filename().string();
+    request["extensions"] = std::move(extensions);
   }
   auto loaded = worker_.request(request, fds, options_.limits.load);
   if (!loaded) {

@@ -72,6 +72,16 @@ std::expected<Turn, Fault> quiet_turn(worker::Worker& worker, Device& device,
   return closed_turn(worker, device, calls, reseed, limit);
 }
 
+nlohmann::json load_request(const char* op, const Options& options) {
+  return {{"op", op},
+          {"size", options.size},
+          {"set", options.set},
+          {"precision", options.precision},
+          {"device", kind_of_device(options.device)},
+          {"weight_seed", kWeightSeed},
+          {"threads", thread_count(options)}};
+}
+
 double public_tolerance(const std::string& precision) {
   return precision == "fp32" ? 1e-4 : 1e-2;
 }
@@ -146,17 +156,11 @@ std::expected<nlohmann::json, Fault> Reference::ask(nlohmann::json body) {
 }
 
 std::expected<void, Fault> Reference::load_problem() {
-  const nlohmann::json request = {
-      {"op", "load_problem"},
-      {"source", problem_.source},
-      {"path", problem_.path.filename().string()},
-      {"size", options_.size},
-      {"set", options_.set},
-      {"precision", options_.precision},
-      {"device", kind_of_device(options_.device)},
-      {"weight_seed", kWeightSeed},
-      {"memory_bytes", device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes},
-      {"threads", thread_count(options_)}};
+  auto request = load_request("load_problem", options_);
+  request["source"] = problem_.source;
+  request["path"] = problem_.path.filename().string();
+  request["memory_bytes"] =
+      device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes;
   auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error());
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
@@ -165,8 +169,6 @@ std::expected<void, Fault> Reference::load_problem() {
   if (spec_.output_bytes() == 0)
     return std::unexpected(Fault{
         FaultKind::problem, "at this size the model returns no element: nothing can be judged"});
-  if (auto same = timed_.request(request, {}, kReferenceLimit); !same)
-    return std::unexpected(same.error());
   return {};
 }
 
@@ -219,23 +221,40 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
                                     kReferenceLimit);
       !attached)
     return attached;
-  if (!params_memory_) {
-    if (auto exported = ask({{"op", "export_params"}}); !exported)
-      return std::unexpected(exported.error());
-    auto memory =
-        device_.allocate(spec_.param_bytes() + kParamAlignment * spec_.params.size(), false);
-    if (!memory) return std::unexpected(Fault{FaultKind::out_of_memory, memory.error()});
-    params_memory_ = std::move(*memory);
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < spec_.params.size(); ++i) {
-      const std::size_t bytes = spec_.params[i].tensor.bytes();
-      params_.push_back(params_memory_->range(offset, bytes));
-      device_.copy(params_.back(), data_->range(layout_.params[i], bytes));
-      offset += (bytes + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
-    }
-    if (auto done = device_.synchronize(); !done)
-      return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
+  if (params_memory_) return {};
+  if (auto exported = export_params(); !exported) return exported;
+  return load_timed();
+}
+
+std::expected<void, Fault> Reference::export_params() {
+  if (auto exported = ask({{"op", "export_params"}}); !exported)
+    return std::unexpected(exported.error());
+  auto memory =
+      device_.allocate(spec_.param_bytes() + kParamAlignment * spec_.params.size(), false);
+  if (!memory) return std::unexpected(Fault{FaultKind::out_of_memory, memory.error()});
+  params_memory_ = std::move(*memory);
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < spec_.params.size(); ++i) {
+    const std::size_t bytes = spec_.params[i].tensor.bytes();
+    const auto from = data_->range(layout_.params[i], bytes);
+    params_.push_back(params_memory_->range(offset, bytes));
+    device_.copy(params_.back(), from);
+    device_.copy(timed_data_->range(timed_layout_.params[i], bytes), from);
+    offset += (bytes + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
   }
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
+  return {};
+}
+
+std::expected<void, Fault> Reference::load_timed() {
+  auto request = load_request("load_candidate", options_);
+  request["model"] = "Model";
+  request["source"] = request["problem_source"] = problem_.source;
+  request["path"] = request["problem_path"] = problem_.path.filename().string();
+  request["extensions"] = nlohmann::json::array();
+  if (auto loaded = timed_.request(request, {}, kReferenceLimit); !loaded)
+    return std::unexpected(loaded.error());
   return {};
 }
 
@@ -337,9 +356,14 @@ std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
   return closed_turn(timed_, device_, calls, spec_.uses_rng, kReferenceLimit);
 }
 
-std::expected<std::vector<double>, Fault> Reference::time(const worker::TimeRequest& request) {
+std::expected<std::vector<double>, Fault> Reference::time(std::span<const Call> calls,
+                                                          const worker::TimeRequest& request) {
+  worker_.pause();
+  copy_masters(calls, timed_layout_, *timed_data_);
+  if (auto done = device_.synchronize(); !done)
+    return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
   const Timed timed(model_ms_);
-  return worker_.time(request, kReferenceLimit);
+  return timed_.time(request, kReferenceLimit);
 }
 
 void Reference::traffic_of_a_pair(std::span<const Call> calls) {
@@ -415,7 +439,11 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
     if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
   timed_.resume();
   turns_of_stub_ = true;
-  if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"model", "stub"}}); !entered)
+  auto outputs = nlohmann::json::array();
+  for (const auto& output : spec_.outputs)
+    outputs.push_back({{"dtype", std::string(name_of(output.dtype))}, {"shape", output.shape}});
+  if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"stub", std::move(outputs)}});
+      !entered)
     return entered;
   for (int i = 0; i < kStubTurns + 2; ++i) {
     if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;

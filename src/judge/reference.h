@@ -29,9 +29,10 @@ inline constexpr std::uint64_t kWeightSeed = 42;
 
 class Reference {
  public:
-  /// Both workers have said hello. `oracle` draws inputs and computes expected outputs; `timed`
-  /// does nothing but the turns, filled and stopped as a candidate is: a process that has just run
-  /// the model is warm, and would look 2 % faster than the same code in a candidate's. Loads the
+  /// Both workers have said hello. `oracle` draws inputs and computes expected outputs. `timed` is
+  /// the problem's Model as a candidate: loaded, filled and stopped as one, and it does nothing but
+  /// the turns. (A process that has just run the model is warm, and would look 2 % faster than the
+  /// same code in a candidate's; one that has examined the problem, 1 to 4 % slower.) Loads the
   /// problem, times it alone, compares it with the truth, and plans the turns. FaultKind::problem:
   /// the file is at fault (the text is one sentence).
   static std::expected<std::unique_ptr<Reference>, worker::Fault> load(
@@ -73,8 +74,9 @@ class Reference {
   /// flush.
   std::expected<void, worker::Fault> prepare_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn(std::span<const worker::Call> calls);
-  /// The times that its worker reports; frozen afterwards.
-  std::expected<std::vector<double>, worker::Fault> time(const worker::TimeRequest& request);
+  /// The times that the timed worker reports of calls on these slots; frozen afterwards.
+  std::expected<std::vector<double>, worker::Fault> time(std::span<const worker::Call> calls,
+                                                         const worker::TimeRequest& request);
 
   std::span<std::byte> master(std::uint32_t slot, std::size_t tensor);  ///< of the tensor inputs
   std::span<const std::byte> expected(std::uint32_t slot, std::size_t output);
@@ -104,6 +106,8 @@ class Reference {
 
   std::expected<void, worker::Fault> load_problem();
   std::expected<void, worker::Fault> attach(unsigned slots);
+  std::expected<void, worker::Fault> export_params();
+  std::expected<void, worker::Fault> load_timed();
   std::expected<void, worker::Fault> measure_alone();
   std::expected<void, worker::Fault> measure_overhead(int calls);
   std::expected<void, worker::Fault> measure_error();
@@ -146,6 +150,9 @@ std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, D
 std::expected<worker::Turn, worker::Fault> quiet_turn(worker::Worker& worker, Device& device,
                                                       std::span<const worker::Call> calls,
                                                       bool reseed, milliseconds limit);
+
+/// The fields that every request to load a model has: how the problem is to be taken, and where.
+nlohmann::json load_request(const char* op, const Options& options);
 
 /// The public rule's tolerance for a precision: 1e-4 (fp32) or 1e-2.
 double public_tolerance(const std::string& precision);

@@ -363,7 +363,7 @@ std::expected<void, Failure> Session::self_reported() {
   bool take_time = true;
   for (int round = 0; round < kRounds; ++round) {
     if (auto on_time = in_time(); !on_time) return on_time;
-    const auto theirs = reference_.time(request);
+    const auto theirs = reference_.time(calls, request);
     if (!theirs) return our(std::unexpected(theirs.error()));
     const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
     const auto mine = contestant_.time(
