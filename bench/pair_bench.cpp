@@ -124,17 +124,17 @@ int main(int argc, char** argv) {
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn(calls));
-    judge::make_quiet(*device);
-    steps.add("reference's turn: alone", must(reference->turn(calls)).wall_us);
+    must(reference->prepare_turn());
+    reference->arm_turn(calls);
+    steps.add("reference's turn: alone", must(reference->turn()).wall_us);
   }
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn(calls));
-    judge::make_quiet(*device);
-    steps.add("reference's turn: alone, after expect", must(reference->turn(calls)).wall_us);
+    must(reference->prepare_turn());
+    reference->arm_turn(calls);
+    steps.add("reference's turn: alone, after expect", must(reference->turn()).wall_us);
   }
 
   sandbox::Command command;
@@ -156,68 +156,39 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn(calls));
-    judge::make_quiet(*device);
-    steps.add("reference's turn: beside a loaded candidate", must(reference->turn(calls)).wall_us);
+    must(reference->prepare_turn());
+    reference->arm_turn(calls);
+    steps.add("reference's turn: beside a loaded candidate", must(reference->turn()).wall_us);
   }
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     steps.time("draw", [&] { return draw(calls); });
     steps.time("expect", [&] { return must(reference->expect(calls)); });
-    steps.time("prepare the reference", [&] { return must(reference->prepare_turn(calls)); });
+    steps.time("prepare the reference", [&] { return must(reference->prepare_turn()); });
     steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn()); });
-    steps.time("fill and poison", [&] {
-      contestant.fill(calls);
-      return must(device->synchronize());
-    });
-    steps.time("flush, idle", [&] { return judge::make_quiet(*device); });
+    steps.time("arm the reference", [&] { return reference->arm_turn(calls); });
     steps.add("reference's turn: in a pair, first",
-              steps.time("reference's turn, whole", [&] { return must(reference->turn(calls)); })
+              steps.time("reference's turn, whole", [&] { return must(reference->turn()); })
                   .wall_us);
-    steps.time("flush, idle", [&] { return judge::make_quiet(*device); });
+    steps.time("arm the candidate", [&] { return contestant.arm_turn(calls); });
     steps.add("candidate's turn: in a pair, second",
               steps
                   .time("candidate's turn, whole",
-                        [&] { return must(contestant.turn(calls, 10s, tolerance)); })
+                        [&] { return must(contestant.turn(10s, tolerance)); })
                   .wall_us);
     steps.time("checks", [&] { return must(contestant.checks()); });
     steps.time("pids", [&] { return contestant.worker().process().pids(); });
     steps.time("telemetry", [&] { return device->telemetry(); });
-    judge::make_quiet(*device);
-    steps.add("reference's turn: in a pair, again", must(reference->turn(calls)).wall_us);
+    reference->arm_turn(calls);
+    steps.add("reference's turn: in a pair, again", must(reference->turn()).wall_us);
   }
-  // What of a turn's wall is not the kernel's: one call, with and without what comes before it.
-  struct Mode {
-    const char* name;
-    bool fill, flush, pause;
-    bool rest = false;  // before the fill
-  };
-  for (const Mode& mode :
-       {Mode{"fill, flush", true, true, false}, Mode{"flush", false, true, false},
-        Mode{"fill", true, false, false}, Mode{"nothing", false, false, false},
-        Mode{"fill, flush, 3 ms pause", true, true, true},
-        Mode{"5 ms pause, fill, flush", true, true, false, true}})
-    for (int i = 0; i < rounds; ++i) {
-      const auto calls = judge::random_calls(1, slots);
-      must(contestant.prepare_turn());
-      if (mode.rest) std::this_thread::sleep_for(5ms);
-      if (mode.fill) contestant.fill(calls);
-      if (mode.flush) device->flush_caches();
-      device->idle();
-      if (mode.pause) std::this_thread::sleep_for(3ms);
-      const auto turn = must(contestant.turn(calls, 10s, tolerance));
-      must(contestant.checks());
-      const std::string name = std::string("one call after ") + mode.name;
-      steps.add(name + ": go to done", turn.done_us);
-      steps.add(name + ": done to closed", turn.wall_us - turn.done_us);
-    }
   contestant.worker().process().kill();
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn(calls));
-    judge::make_quiet(*device);
-    steps.add("reference's turn: alone again", must(reference->turn(calls)).wall_us);
+    must(reference->prepare_turn());
+    reference->arm_turn(calls);
+    steps.add("reference's turn: alone again", must(reference->turn()).wall_us);
   }
   steps.print();
   fmt::print("{} calls a turn\n", calls_per_turn);

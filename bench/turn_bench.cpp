@@ -15,6 +15,7 @@
 
 #include "cli/judging.h"
 #include "judge/device.h"
+#include "judge/turn.h"
 #include "measure/statistics.h"
 #include "problem/problem.h"
 #include "worker/layout.h"
@@ -73,11 +74,10 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
       must(device.synchronize());
       flushes.push_back(us_since(start));
       const kb::worker::Call call{0, 0};
-      if (!device.idle()) fmt::print("the device is not idle\n");
-      const auto turn = must(worker.run(std::span(&call, 1), false, 10s, [&] {
-        device.begin_closing();
-        return device.closed();
-      }));
+      device.begin_watch();
+      worker.arm(std::span(&call, 1), false);
+      if (!device.end_watch()) fmt::print("the device is not idle\n");
+      const auto turn = must(kb::judge::closed_turn(worker, device, 10s));
       wall.push_back(turn.wall_us);
       done.push_back(turn.done_us);
       stop.push_back(turn.wall_us - turn.done_us);

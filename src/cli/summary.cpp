@@ -13,7 +13,8 @@
 namespace kb::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMeaning = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kMeaning = {{
+    {"gpu_not_idle", "something that is not kernelbench's ran on the GPU before the clock was started"},
     {"noisy", "the interval is wider than ±2 %"},
     {"batch_dependent",
      "faster per call when several inputs are in sight; the time of single calls counts"},

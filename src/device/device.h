@@ -124,8 +124,7 @@ class Device {
   /// Transforms a dense floating tensor in place; integers and bools are left as they are.
   virtual void apply_stress(Stress kind, std::span<std::byte> data, DType dtype,
                             std::uint64_t seed) = 0;
-  /// Writes twice the last-level cache, and (GPU) takes back what lines were made persistent, and
-  /// keeps the device busy for long enough to be awake when it is done.
+  /// Writes twice the last-level cache, and (GPU) takes back what lines were made persistent.
   virtual void flush_caches() = 0;
   virtual std::expected<void, std::string> synchronize() = 0;
 
@@ -136,18 +135,27 @@ class Device {
   /// All earlier work is done when this returns. False: something that is not ours runs on the
   /// device, as a known small kernel shows that takes much longer than it should.
   virtual bool idle() = 0;
-  /// The worker has said `done`: enqueues the small kernel whose completion ends the turn.
+  /// Watches the device from here on: nothing but our own work may run on it. Workers are stopped,
+  /// but what they have queued may wait for a word that we are about to write. No memory may be
+  /// allocated or freed until the end.
+  virtual void begin_watch() = 0;
+  /// Ends it: all earlier work is done when this returns, what else was ready to run has had its
+  /// chance, and the device is awake. False: something else has run.
+  virtual bool end_watch() = 0;
+  /// The worker has said `done`: enqueues the small kernel that ends the turn. It then keeps the
+  /// device to itself, until begin_check() or release(): no work that comes late finds a gap.
   virtual void begin_closing() = 0;
-  /// Makes a check ready, behind what is enqueued, so that to begin it takes nothing but a launch.
+  virtual void release() = 0;
+  /// Makes a check ready, so that to begin it takes nothing but launches.
   /// Blocks are visited in an order that `order_seed` decides and that changes no result.
   virtual void prepare_check(CheckList list, std::uint64_t order_seed) = 0;
-  /// Enqueues the check that was made ready.
+  /// Enqueues the check that was made ready, and releases the device to it.
   virtual void begin_check() = 0;
   void begin_check(CheckList list, std::uint64_t order_seed) {
     prepare_check(std::move(list), order_seed);
     begin_check();
   }
-  /// The moment when the small kernel had completed; none where ends_turns() is false.
+  /// The moment when the small kernel had come to run; none where ends_turns() is false.
   virtual std::optional<std::chrono::steady_clock::time_point> closed() = 0;
   virtual std::expected<CheckResults, std::string> end_check() = 0;
 

@@ -192,30 +192,35 @@ void Contestant::fill(std::span<const Call> calls) {
       device_.poison(data_->range(region.offsets[call.slot][i], region.tensors[i].bytes()));
 }
 
-std::expected<Turn, Failure> Contestant::turn(std::span<const Call> calls,
-                                              milliseconds limit_per_call,
+int Contestant::arm_turn(std::span<const Call> calls) {
+  calls_.assign(calls.begin(), calls.end());
+  return judge::arm_turn(worker_, device_, calls, reference_.spec().uses_rng,
+                         [&] { fill(calls); });
+}
+
+void Contestant::arm_untimed(std::span<const Call> calls) {
+  calls_.assign(calls.begin(), calls.end());
+  fill(calls);
+  worker_.arm(calls, reference_.spec().uses_rng);
+}
+
+std::expected<Turn, Failure> Contestant::turn(milliseconds limit_per_call,
                                               std::span<const Tolerance> tolerances) {
   tolerances_.assign(tolerances.begin(), tolerances.end());
   jobs_.clear();
-  const auto limit = limit_per_call * static_cast<int>(calls.size());
-  const std::uint64_t order = secret_seed();
-  // Where a native candidate's outputs are is known ahead. Between the closing of its turn and the
-  // check there must be no gap that the device could give to work that comes late.
-  const bool at_once = device_.ends_turns(), ready = at_once && native();
-  if (ready) {
-    device_.prepare_check(list_checks(calls), order);
-    if (auto done = device_.synchronize(); !done)
-      return std::unexpected(Failure{Verdict::infrastructure_error, done.error(), true});
-  }
-  auto turn = worker_.run(calls, reference_.spec().uses_rng, limit, [&] {
+  const auto limit = limit_per_call * static_cast<int>(calls_.size());
+  const auto check = [&] { device_.begin_check(list_checks(), secret_seed()); };
+  // On a GPU the closing holds the device until the check is there: work that comes late must not
+  // find a gap between the two.
+  auto turn = worker_.run(limit, [&] {
     device_.begin_closing();
-    if (at_once && !ready) device_.prepare_check(list_checks(calls), order);
-    if (at_once) device_.begin_check();
-    return device_.closed();
+    const auto over = device_.closed();
+    if (device_.ends_turns()) check();
+    return over;
   });
   if (!turn) return std::unexpected(failure_of(turn.error()));
   if (!native()) pid_ = worker_.process().program_pid().value_or(0);
-  if (!at_once) device_.begin_check(list_checks(calls), order);
+  if (!device_.ends_turns()) check();
   model_ms_ += turn->wall_us / 1000;
   return *turn;
 }
@@ -352,12 +357,12 @@ bool Contestant::tolerance_is_wider() const {
 
 // What the device is to look at when the calls have been made. The outputs are found now, and once:
 // what the worker publishes later changes nothing.
-CheckList Contestant::list_checks(std::span<const Call> calls) {
+CheckList Contestant::list_checks() {
   const auto& spec = reference_.spec();
   const double strict = public_tolerance(options_.precision);
   CheckList list;
-  for (std::size_t k = 0; k < calls.size(); ++k) {
-    const Call& call = calls[k];
+  for (std::size_t k = 0; k < calls_.size(); ++k) {
+    const Call& call = calls_[k];
     CallJobs jobs{.call = call,
                   .places = places_of(k, call),
                   .first_compare = list.compare.size(),

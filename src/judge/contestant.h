@@ -53,16 +53,18 @@ class Contestant {
 
   /// Attaches, loads and constructs the candidate, and enters turn mode. Frozen afterwards.
   std::expected<void, Failure> load();
-  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Must come before
-  /// `fill`.
+  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Comes before a turn is
+  /// armed.
   std::expected<void, Failure> prepare_turn();
   /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
   /// slots.
   void fill(std::span<const worker::Call> calls);
-  /// Runs the calls, and begins the check of their outputs against the expected ones (at the
-  /// earliest moment at which that can be done). `tolerances`: one an output.
-  std::expected<worker::Turn, Failure> turn(std::span<const worker::Call> calls,
-                                            milliseconds limit_per_call,
+  /// Makes a timed turn of `calls` ready, as judge::arm_turn does; or one whose time does not matter.
+  int arm_turn(std::span<const worker::Call> calls);
+  void arm_untimed(std::span<const worker::Call> calls);
+  /// Runs the calls that were armed, and begins the check of their outputs against the expected ones
+  /// (at the earliest moment at which that can be done). `tolerances`: one an output.
+  std::expected<worker::Turn, Failure> turn(milliseconds limit_per_call,
                                             std::span<const Tolerance> tolerances);
   /// The times that the worker itself reports; frozen afterwards.
   std::expected<std::vector<double>, Failure> time(const worker::TimeRequest& request,
@@ -112,7 +114,7 @@ class Contestant {
   Places places_of(std::size_t k, const worker::Call& call) const;
   // Does the public rule need a comparison of its own?
   bool tolerance_is_wider() const;
-  CheckList list_checks(std::span<const worker::Call> calls);
+  CheckList list_checks();
   Check judge_call(const CallJobs& jobs, const CheckResults& results) const;
   std::size_t heap_bytes() const;
   bool native() const { return candidate_.backend != problem::Backend::python; }
@@ -127,6 +129,7 @@ class Contestant {
   std::unique_ptr<Memory> data_, heap_;
   worker::Layout layout_;
   pid_t pid_ = 0;                      // of a torch worker's program, on the CPU
+  std::vector<worker::Call> calls_;    // of the turn that is armed, or the last
   std::vector<CallJobs> jobs_;         // of the last turn
   std::vector<Tolerance> tolerances_;  // of the last turn
   std::uint64_t guard_secret_;

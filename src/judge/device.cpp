@@ -4,9 +4,7 @@
 #include <sys/random.h>
 
 #include <charconv>
-#include <chrono>
 #include <stdexcept>
-#include <thread>
 
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda.h"
@@ -47,14 +45,6 @@ std::expected<std::unique_ptr<Device>, std::string> open_device(const std::strin
   if (!device) return std::unexpected(device.error());
   if (device->kind == "cpu") return std::make_unique<cpu::CpuDevice>();
   return cuda::open_device(device->index);
-}
-
-bool make_quiet(Device& device) {
-  device.flush_caches();
-  if (device.idle()) return true;
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  device.flush_caches();
-  return device.idle();
 }
 
 }  // namespace kb::judge

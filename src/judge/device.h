@@ -23,9 +23,6 @@ struct DeviceName {
 /// Error: one sentence.
 std::expected<DeviceName, std::string> parse_device(const std::string& name);
 std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name);
-/// Flushes the caches, and looks whether anything that is not the judge's runs on the device; once
-/// is a hiccup, a second time it is not (false).
-bool make_quiet(Device& device);
 /// The part of a device's name that workers are told: "cpu" or "cuda".
 std::string kind_of_device(const std::string& name);
 

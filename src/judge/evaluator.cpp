@@ -25,7 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kStubTurns = 12;
 // Those that bring kernels of their own.
 constexpr std::array<std::string_view, 6> kKernelLibraries = {"cublas",   "cublasLt", "cudnn",
                                                               "cusparse", "cusolver", "cufft"};
@@ -166,10 +165,11 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
     return std::unexpected(loaded.error());
   if (auto entered = worker.enter_turns(kLimit, false); !entered) return entered;
   std::vector<measure::StubTurn> turns;
-  for (int i = 0; i < kStubTurns + 2; ++i)
+  for (int i = 0; i < stub_turns(*device) + 2; ++i)
     for (const int count : {1, static_cast<int>(worker::kMaxCalls)}) {
       if (auto prepared = worker.prepare(kLimit); !prepared) return prepared;
-      auto timed = quiet_turn(worker, *device, random_calls(count, 1), false, kLimit);
+      arm_turn(worker, *device, random_calls(count, 1), false);
+      auto timed = closed_turn(worker, *device, kLimit);
       if (!timed) return std::unexpected(timed.error());
       if (i >= 2) turns.push_back({count, timed->wall_us});
     }

@@ -22,7 +22,6 @@ namespace {
 // The reference is trusted to end, but a mistake in a problem file must not hang us for ever.
 constexpr milliseconds kReferenceLimit{600'000};
 constexpr int kSoloTurns = 12;
-constexpr int kStubTurns = 12;  // for each number of calls
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
@@ -54,23 +53,6 @@ std::string decimal(std::uint64_t value) {
 }
 
 }  // namespace
-
-std::expected<Turn, Fault> closed_turn(worker::Worker& worker, Device& device,
-                                       std::span<const Call> calls, bool reseed,
-                                       milliseconds limit) {
-  return worker.run(calls, reseed, limit, [&device] {
-    device.begin_closing();
-    return device.closed();
-  });
-}
-
-std::expected<Turn, Fault> quiet_turn(worker::Worker& worker, Device& device,
-                                      std::span<const Call> calls, bool reseed,
-                                      milliseconds limit) {
-  if (!make_quiet(device))
-    return std::unexpected(Fault{FaultKind::infrastructure, "something else runs on the device"});
-  return closed_turn(worker, device, calls, reseed, limit);
-}
 
 nlohmann::json load_request(const char* op, const Options& options) {
   return {{"op", op},
@@ -335,7 +317,7 @@ std::expected<bool, Fault> Reference::truth(Call call) {
   return false;
 }
 
-std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) {
+std::expected<void, Fault> Reference::prepare_turn() {
   worker_.pause();
   if (timed_.in_turns() && turns_of_stub_)
     if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
@@ -344,16 +326,18 @@ std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) 
     turns_of_stub_ = false;
     if (auto entered = timed_.enter_turns(kReferenceLimit, false); !entered) return entered;
   }
-  if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
-  copy_masters(calls, timed_layout_, *timed_data_);
-  if (auto done = device_.synchronize(); !done)
-    return std::unexpected(Fault{FaultKind::infrastructure, done.error()});
-  return {};
+  return timed_.prepare(kReferenceLimit);
 }
 
-std::expected<Turn, Fault> Reference::turn(std::span<const Call> calls) {
+int Reference::arm_turn(std::span<const Call> calls) {
+  return judge::arm_turn(timed_, device_, calls, spec_.uses_rng, [&] {
+    if (!turns_of_stub_) copy_masters(calls, timed_layout_, *timed_data_);
+  });
+}
+
+std::expected<Turn, Fault> Reference::turn() {
   const Timed timed(model_ms_);
-  return closed_turn(timed_, device_, calls, spec_.uses_rng, kReferenceLimit);
+  return closed_turn(timed_, device_, kReferenceLimit);
 }
 
 std::expected<std::vector<double>, Fault> Reference::time(std::span<const Call> calls,
@@ -381,9 +365,8 @@ void Reference::traffic_of_a_pair(std::span<const Call> calls) {
 }
 
 std::expected<Turn, Fault> Reference::turn_alone(std::span<const Call> calls) {
-  auto turn = quiet_turn(timed_, device_, calls, spec_.uses_rng, kReferenceLimit);
-  if (turn) model_ms_ += turn->wall_us / 1000;  // without the flush
-  return turn;
+  disturbances_ += arm_turn(calls);
+  return turn();
 }
 
 std::expected<Comparison, Fault> Reference::error_of(std::size_t output,
@@ -408,7 +391,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i <= kRoughTurns; ++i) {
     if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
-    if (auto prepared = prepare_turn(std::span(&call, 1)); !prepared) return prepared;
+    if (auto prepared = prepare_turn(); !prepared) return prepared;
     auto timed = turn_alone(std::span(&call, 1));
     if (!timed) return std::unexpected(timed.error());
     // The first call pays for lazy initialisation.
@@ -445,7 +428,7 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
   if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"stub", std::move(outputs)}});
       !entered)
     return entered;
-  for (int i = 0; i < kStubTurns + 2; ++i) {
+  for (int i = 0; i < stub_turns(device_) + 2; ++i) {
     if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
     auto timed = turn_alone(random_calls(calls, layout_.slots));
     if (!timed) return std::unexpected(timed.error());
@@ -461,7 +444,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     std::vector<std::uint64_t> seeds(chosen.size());
     std::ranges::generate(seeds, secret_seed);
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = prepare_turn(chosen); !prepared) return std::unexpected(prepared.error());
+    if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
     traffic_of_a_pair(chosen);
     auto timed = turn_alone(chosen);
     if (!timed) return std::unexpected(timed.error());

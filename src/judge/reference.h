@@ -16,6 +16,7 @@
 #include "judge/device.h"
 #include "judge/options.h"
 #include "judge/result.h"
+#include "judge/turn.h"
 #include "measure/speedup.h"
 #include "problem/problem.h"
 #include "worker/layout.h"
@@ -70,10 +71,13 @@ class Reference {
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls);
   /// Computes the float64 truth of slot 0. False: not possible for this model.
   std::expected<bool, worker::Fault> truth(worker::Call call);
-  /// The timed turn of `calls`; frozen afterwards. `prepare_turn` comes first, and before the
-  /// flush.
-  std::expected<void, worker::Fault> prepare_turn(std::span<const worker::Call> calls);
-  std::expected<worker::Turn, worker::Fault> turn(std::span<const worker::Call> calls);
+  /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
+  /// is not ours ran on the device, as judge::arm_turn does.
+  std::expected<void, worker::Fault> prepare_turn();
+  int arm_turn(std::span<const worker::Call> calls);
+  std::expected<worker::Turn, worker::Fault> turn();
+  /// How many turns of its own, taken before there was a candidate, were disturbed.
+  int disturbances() const { return disturbances_; }
   /// The times that the timed worker reports of calls on these slots; frozen afterwards.
   std::expected<std::vector<double>, worker::Fault> time(std::span<const worker::Call> calls,
                                                          const worker::TimeRequest& request);
@@ -140,16 +144,8 @@ class Reference {
   double strict_error_ = 0;
   bool truth_possible_ = true;
   bool turns_of_stub_ = false;
+  int disturbances_ = 0;
 };
-
-/// A turn of one of our own workers that the device closes.
-std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, Device& device,
-                                                       std::span<const worker::Call> calls,
-                                                       bool reseed, milliseconds limit);
-/// The same on a device that has been flushed and is idle.
-std::expected<worker::Turn, worker::Fault> quiet_turn(worker::Worker& worker, Device& device,
-                                                      std::span<const worker::Call> calls,
-                                                      bool reseed, milliseconds limit);
 
 /// The fields that every request to load a model has: how the problem is to be taken, and where.
 nlohmann::json load_request(const char* op, const Options& options);

@@ -46,8 +46,10 @@ class Session {
 
   std::expected<void, Failure> our(std::expected<void, worker::Fault> outcome);
   std::expected<void, Failure> in_time();
-  // Flushes the caches and proves the device idle: what still runs is the candidate's.
-  std::expected<void, Failure> quiet();
+  // A turn was armed, and something that is not ours has run on the device `times` times.
+  std::expected<void, Failure> disturbed(int times);
+  // The same, when it is there to stay: whose is it?
+  std::expected<void, Failure> blame();
   // Runs one call of the candidate, and checks it.
   std::expected<Check, Failure> candidate_call(const worker::Call& call,
                                                std::span<const Tolerance> tolerances);
@@ -69,6 +71,7 @@ class Session {
   Device& device_;
   Result& result_;
   Clock::time_point deadline_;
+  int disturbances_ = 0;
   bool first_call_ = true;
   bool may_plant_ = false;  // the planted transform was tried on this problem, and counts
 };

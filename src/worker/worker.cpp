@@ -188,14 +188,18 @@ std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_loc
   return {};
 }
 
-std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, bool freeze_after,
-                                        const Closing& closing) {
+void Worker::ring(Command command) {
   auto& bell = doorbell();
   bell.command = static_cast<std::uint32_t>(command);
-  const std::uint32_t sequence = ++sequence_;
-  const auto start = Clock::now();
-  bell.go.store(sequence, std::memory_order_seq_cst);
+  bell.go.store(++sequence_, std::memory_order_seq_cst);
   futex_wake(&bell.go);
+}
+
+std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
+                                          const Closing& closing) {
+  auto& bell = doorbell();
+  const std::uint32_t sequence = sequence_;
+  const auto start = Clock::now();
   if (!process_->thaw()) return std::unexpected(describe_end());
   const auto deadline = start + limit;
   for (;;) {
@@ -229,13 +233,13 @@ std::expected<Turn, Fault> Worker::ring(Command command, milliseconds limit, boo
 }
 
 std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds limit) {
-  auto turn = ring(command, limit, true);
+  ring(command);
+  auto turn = answer(limit, true);
   if (!turn) return std::unexpected(turn.error());
   return {};
 }
 
-std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed, milliseconds limit,
-                                       const Closing& closing) {
+void Worker::arm(std::span<const Call> calls, bool reseed) {
   auto& bell = doorbell();
   bell.num_calls = static_cast<std::uint32_t>(calls.size());
   bell.reseed = reseed ? 1 : 0;
@@ -243,11 +247,16 @@ std::expected<Turn, Fault> Worker::run(std::span<const Call> calls, bool reseed,
     bell.slot[i] = calls[i].slot;
     bell.call_seed[i] = calls[i].call_seed;
   }
-  return ring(Command::run, limit, true, closing);
+  ring(Command::run);
+}
+
+std::expected<Turn, Fault> Worker::run(milliseconds limit, const Closing& closing) {
+  return answer(limit, true, closing);
 }
 
 std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {
-  auto turn = ring(Command::leave, limit, false);
+  ring(Command::leave);
+  auto turn = answer(limit, false);
   if (!turn) return std::unexpected(turn.error());
   in_turns_ = false;
   auto reply = receive(limit);

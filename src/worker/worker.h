@@ -4,7 +4,8 @@
 //   worker->await_hello(30s);
 //   worker->request({{"op", "attach"}, ...}, fds, 10s);
 //   worker->enter_turns(...);                       // now frozen
-//   worker->prepare(5s); ... auto turn = worker->run(calls, 5s);  // frozen before and after
+//   worker->prepare(5s); ...                        // frozen before and after, as the next two
+//   worker->arm(calls, true); ... auto turn = worker->run(5s);
 //   worker->leave_turns(5s);                        // serves requests again
 //
 // A worker in turn mode is frozen whenever no command of the judge runs, so that nothing of it (no
@@ -40,8 +41,8 @@ struct Call {
 };
 
 struct Turn {
-  double done_us = 0;  ///< from just before `go` until `done` was seen; explains, is never credited
-  double wall_us = 0;  ///< from just before `go` until the turn was over: see Closing
+  double done_us = 0;  ///< from the thaw until `done` was seen; explains, is never credited
+  double wall_us = 0;  ///< from just before the thaw until the turn was over: see Closing
 };
 
 /// Called the moment `done` is seen, before the worker is stopped. Returns when the turn was over,
@@ -77,9 +78,11 @@ class Worker {
   std::expected<void, Fault> lock(milliseconds limit) {
     return quiet_command(Command::lock, limit);
   }
-  /// The timed turn: `calls` (1 … kMaxCalls) in order.
-  std::expected<Turn, Fault> run(std::span<const Call> calls, bool reseed, milliseconds limit,
-                                 const Closing& closing = {});
+  /// Rings for a turn of `calls` (1 … kMaxCalls) in order. The worker is stopped, and answers when
+  /// run() lets it go: nothing that anyone but the kernel's scheduler could see happens then.
+  void arm(std::span<const Call> calls, bool reseed);
+  /// The timed turn that was armed.
+  std::expected<Turn, Fault> run(milliseconds limit, const Closing& closing = {});
   /// Thaws and returns to serving requests.
   std::expected<void, Fault> leave_turns(milliseconds limit);
 
@@ -101,9 +104,11 @@ class Worker {
       : process_(std::move(process)), socket_(std::move(socket)) {}
   std::expected<nlohmann::json, Fault> receive(milliseconds limit);
   std::expected<void, Fault> quiet_command(Command command, milliseconds limit);
-  // Rings the doorbell with the command words in place, and waits for the answer and the freeze.
-  std::expected<Turn, Fault> ring(Command command, milliseconds limit, bool freeze_after,
-                                  const Closing& closing = {});
+  // Rings the doorbell with the command words in place. The worker is stopped.
+  void ring(Command command);
+  // Lets it go, and waits for the answer and the freeze.
+  std::expected<Turn, Fault> answer(milliseconds limit, bool freeze_after,
+                                    const Closing& closing = {});
   Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(control_->bytes().data()); }
 
   std::unique_ptr<sandbox::Process> process_;

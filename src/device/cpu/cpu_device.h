@@ -35,7 +35,10 @@ class CpuDevice final : public Device {
   /// A frozen process does nothing on a CPU.
   bool idle() override { return true; }
   bool ends_turns() const override { return false; }
+  void begin_watch() override {}
+  bool end_watch() override { return true; }
   void begin_closing() override {}
+  void release() override {}
   using Device::begin_check;
   void prepare_check(CheckList list, std::uint64_t order_seed) override;
   void begin_check() override {}

@@ -642,6 +642,10 @@ __global__ void __launch_bounds__(kThreads, 4) check(CheckPlan plan) {
   if (job != kNoJob) hand_in(block, sums, plan.totals[job], warps);
 }
 
+__global__ void fetch_plan(uint4* to, const uint4* from, std::uint64_t vectors) {
+  for (std::uint64_t i = threadIdx.x; i < vectors; i += kThreads) to[i] = __ldcv(from + i);
+}
+
 template <class C, class R>
 __device__ void fetch(const CheckJob& job, JobTotals& totals) {
   const std::uint64_t at = totals.first_violation;
@@ -679,6 +683,14 @@ __global__ void fetch_first(CheckPlan plan) {
 
 cudaError_t check_blocks_per_multiprocessor(int& blocks) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, check, kThreads, 0);
+}
+
+cudaError_t launch_fetch_plan(std::byte* to, const std::byte* from, std::size_t bytes,
+                              cudaStream_t stream) {
+  fetch_plan<<<1, kThreads, 0, stream>>>(reinterpret_cast<uint4*>(to),
+                                         reinterpret_cast<const uint4*>(from),
+                                         bytes / sizeof(uint4));
+  return cudaGetLastError();
 }
 
 cudaError_t launch_check(const CheckPlan& plan, unsigned blocks, cudaStream_t stream) {

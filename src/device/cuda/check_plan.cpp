@@ -203,7 +203,7 @@ cudaError_t CheckQueue::reserve(std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t CheckQueue::prepare(CheckList list, std::uint64_t order_seed, cudaStream_t stream) {
+cudaError_t CheckQueue::prepare(CheckList list, std::uint64_t order_seed) {
   list_ = std::move(list);
   const std::size_t count = list_.compare.size() + list_.equal.size() + list_.guards.size();
   // The counter, the jobs, their first chunks, and the totals, each aligned to 16 bytes.
@@ -251,13 +251,14 @@ cudaError_t CheckQueue::prepare(CheckList list, std::uint64_t order_seed, cudaSt
   plan_.multiplier = random_multiplier(plan_.num_chunks, order_seed);
   plan_.offset =
       random_below(static_cast<std::uint32_t>(random_bits(order_seed, 0) >> 32), plan_.num_chunks);
-
-  return cudaMemcpyAsync(device_, host_, end_, cudaMemcpyHostToDevice, stream);
+  return cudaSuccess;
 }
 
 cudaError_t CheckQueue::launch(cudaStream_t stream) {
   if (plan_.num_chunks == 0) return cudaSuccess;
-  const cudaError_t error = launch_check(plan_, std::min(most_blocks_, plan_.num_chunks), stream);
+  cudaError_t error = launch_fetch_plan(device_, host_, end_, stream);
+  if (error != cudaSuccess) return error;
+  error = launch_check(plan_, std::min(most_blocks_, plan_.num_chunks), stream);
   if (error != cudaSuccess) return error;
   return cudaMemcpyAsync(host_ + totals_offset_, device_ + totals_offset_, end_ - totals_offset_,
                          cudaMemcpyDeviceToHost, stream);

@@ -1,5 +1,4 @@
-// The host's side of a check: lays the jobs out for the kernel in one pinned buffer, so that one
-// copy makes a check ready and one brings its results back.
+// The host's side of a check: lays the jobs out for the kernels in one pinned buffer.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,7 +24,7 @@ class CheckQueue {
   cudaError_t open(int multiprocessors);
   /// Waits for nothing, unless there are more jobs than ever before (a few hundred are expected).
   /// Throws std::invalid_argument for a job that makes no sense.
-  cudaError_t prepare(CheckList list, std::uint64_t order_seed, cudaStream_t stream);
+  cudaError_t prepare(CheckList list, std::uint64_t order_seed);
   /// Waits for nothing.
   cudaError_t launch(cudaStream_t stream);
   /// Once the stream has finished: fetches what only a failed comparison needs.

@@ -19,17 +19,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The two words that kernels write for the host lie far enough apart not to share a cache line.
+/// Places in `words_`, far enough apart not to share a cache line. The host writes `stop` and
+/// `release`, kernels the others.
 constexpr std::size_t kClosingWord = 0;
+constexpr std::size_t kReleaseWord = 16;
 constexpr std::size_t kProbeWord = 32;
-constexpr std::size_t kRouseWord = 48;  // nobody reads it
-constexpr std::size_t kWords = 64;
+constexpr std::size_t kStopWord = 48;
+constexpr std::size_t kStartedWord = 64;
+constexpr std::size_t kGapWord = 80;
+constexpr std::size_t kEndedWord = 96;
+constexpr std::size_t kWords = 112;
 
 /// About 5 µs at full clocks.
 constexpr std::uint64_t kProbeCycles = 8000;
-/// About 1 ms at full clocks.
-constexpr std::uint64_t kRouseCycles = 2'000'000;
+/// A GPU that was idle for some milliseconds answers 0.2 ms later than a busy one, and every turn is
+/// to find it as busy as the null stub's turns did.
+constexpr std::chrono::microseconds kRouse{1000};
+/// Enough for the GPU to turn to what else is ready to run.
+constexpr std::chrono::microseconds kChance{150};
+/// What does not run for longer, or answers later, has given way to another context: to switch to it
+/// and back takes 0.3 ms. A look at the host's memory takes 2 µs.
+constexpr double kMostGapUs = 60;
+/// Kernels that wait for the host do not wait for one that is gone.
+constexpr std::uint64_t kWatchLimitNs = 5'000'000'000;
+constexpr std::uint64_t kHoldLimitNs = 50'000'000;
 constexpr int kCalibrationProbes = 30;
+constexpr int kCalibrationWatches = 5;
 constexpr int kProbeAttempts = 3;
 /// What a probe may be late: well over a switch from another context (0.15 ms), well under a time
 /// slice of a kernel that is not ours (about 2.4 ms).
@@ -50,7 +65,10 @@ CudaDevice::CudaDevice(int index)
 
 CudaDevice::~CudaDevice() {
   cudaSetDevice(index_);
-  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  release();
+  if (words_ != nullptr) words_[kStopWord] = watches_;
+  for (cudaStream_t stream : {watch_stream_, stream_})
+    if (stream != nullptr) cudaStreamSynchronize(stream);
   for (cudaEvent_t event : events_) {
     if (event != nullptr) cudaEventDestroy(event);
   }
@@ -58,7 +76,8 @@ CudaDevice::~CudaDevice() {
   checks_.reset();
   factors_memory_.reset();
   junk_.reset();
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  for (cudaStream_t stream : {watch_stream_, stream_})
+    if (stream != nullptr) cudaStreamDestroy(stream);
   cudaGetLastError();
   // A context that an error has spoilt stays so: the next device in this process needs a new one.
   if (failed()) {
@@ -88,7 +107,8 @@ std::expected<std::unique_ptr<CudaDevice>, std::string> CudaDevice::open(int ind
 void CudaDevice::prepare() {
   const char* const doing = "opening it";
   if (!check(cudaSetDevice(index_), doing)) return;
-  if (!check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), doing)) return;
+  for (cudaStream_t* stream : {&stream_, &watch_stream_})
+    if (!check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), doing)) return;
   for (cudaEvent_t& event : events_) {
     if (!check(cudaEventCreate(&event), doing)) return;
   }
@@ -112,7 +132,11 @@ void CudaDevice::prepare() {
   // Now, and not when it is first needed, when a candidate may have taken all memory.
   if (!upload_factors()) return;
   // Every kernel that a turn uses runs once, so that none is loaded within a turn.
+  begin_watch();
   flush_caches();
+  copy(junk_->range(0, 16), junk_->range(16, 16));
+  poison(junk_->range(0, 16));
+  stop_watch();
   begin_closing();
   closed();
   std::byte* const band = junk_->bytes().data();
@@ -134,12 +158,19 @@ bool CudaDevice::check(cudaError_t result, const char* doing) {
   return !failed();
 }
 
-std::chrono::steady_clock::time_point CudaDevice::await(const std::uint64_t* word,
-                                                        std::uint64_t value, const char* doing) {
-  const volatile std::uint64_t* const seen = word;
-  const Clock::time_point deadline = Clock::now() + kPatience;
-  while (*seen != value) {
-    if (const Clock::time_point now = Clock::now(); now > deadline) {
+std::chrono::steady_clock::time_point CudaDevice::await(std::size_t word, std::uint64_t value,
+                                                        const char* doing) {
+  const volatile std::uint64_t* const seen = words_ + word;
+  Clock::time_point last = Clock::now();
+  const Clock::time_point deadline = last + kPatience;
+  longest_pause_us_ = 0;
+  while (true) {
+    const bool there = *seen == value;
+    const Clock::time_point now = Clock::now();
+    longest_pause_us_ = std::max(longest_pause_us_, us_between(last, now));
+    last = now;
+    if (there) return now;
+    if (now > deadline) {
       if (!failed()) {
         error_ = fmt::format("cuda:{} did not answer within {} s while {}", index_,
                              kPatience.count(), doing);
@@ -147,7 +178,6 @@ std::chrono::steady_clock::time_point CudaDevice::await(const std::uint64_t* wor
       return now;
     }
   }
-  return Clock::now();
 }
 
 // ---- what it is
@@ -185,6 +215,7 @@ nlohmann::json CudaDevice::describe() const {
        or_null(card_.datasheet_bytes_per_s, card_.datasheet_bytes_per_s > 0)},
       {"idle_probe_us",
        {{"median", probe_median_us_}, {"spread", probe_spread_us_}, {"limit", probe_limit_us_}}},
+      {"watch_gap_us", {{"largest", watch_gap_us_}, {"limit", kMostGapUs}}},
   };
 }
 
@@ -246,7 +277,10 @@ double CudaDevice::measure_copy() {
   double best = 0;
   for (int i = 0; i < 6; ++i) {  // the first one warms up
     if (!check(cudaEventRecord(events_[0], stream_), doing)) return 0;
-    copy((*to)->bytes(), (*from)->bytes());
+    if (!check(cudaMemcpyAsync((*to)->bytes().data(), (*from)->bytes().data(), size,
+                               cudaMemcpyDeviceToDevice, stream_),
+               doing))
+      return 0;
     if (!check(cudaEventRecord(events_[1], stream_), doing)) return 0;
     if (!check(cudaEventSynchronize(events_[1]), doing)) return 0;
     float ms = 0;
@@ -262,8 +296,7 @@ double CudaDevice::measure_copy() {
 void CudaDevice::copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (to.size() != from.size()) throw std::invalid_argument("copy: spans of different size");
   if (to.empty() || !select()) return;
-  check(cudaMemcpyAsync(to.data(), from.data(), to.size(), cudaMemcpyDeviceToDevice, stream_),
-        "copying");
+  check(launch_copy(to.data(), from.data(), to.size(), stream_), "copying");
 }
 
 void CudaDevice::upload(std::span<std::byte> to, std::span<const std::byte> from) {
@@ -286,7 +319,7 @@ std::expected<void, std::string> CudaDevice::download(std::span<std::byte> to,
 
 void CudaDevice::poison(std::span<std::byte> memory) {
   if (memory.empty() || !select()) return;
-  check(cudaMemsetAsync(memory.data(), 0xFF, memory.size(), stream_), "poisoning memory");
+  check(launch_fill(memory.data(), memory.size(), 0xFF, stream_), "poisoning memory");
 }
 
 void CudaDevice::write_guard(std::span<std::byte> band, std::uint64_t secret) {
@@ -328,11 +361,8 @@ void CudaDevice::apply_stress(Stress kind, std::span<std::byte> data, DType dtyp
 void CudaDevice::flush_caches() {
   if (!select()) return;
   // Before the writing, or lines that a worker made persistent would survive it. Refused where
-  // lines cannot be made persistent.
-  if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
-  // A GPU that was idle for some milliseconds answers 0.2 ms later than a busy one, and every turn
-  // is to find it as busy as the null stub's turns did.
-  check(launch_delayed_signal(kRouseCycles, words_ + kRouseWord, 1, stream_), "keeping it awake");
+  // lines cannot be made persistent. A watch has done it before it began: it waits for kernels.
+  if (!watching_ && cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
   check(launch_junk(junk_->bytes().data(), junk_->bytes().size(), ++flushes_, stream_),
         "flushing the caches");
 }
@@ -347,10 +377,15 @@ std::expected<void, std::string> CudaDevice::synchronize() {
 // -------------------------------------------------------------------------------
 
 void CudaDevice::probe() {
-  std::uint64_t* const word = words_ + kProbeWord;
   const Clock::time_point start = Clock::now();
-  if (!check(launch_delayed_signal(kProbeCycles, word, ++probes_, stream_), "probing it")) return;
-  last_probe_us_ = us_between(start, await(word, probes_, "probing it"));
+  if (!check(launch_delayed_signal(kProbeCycles, words_ + kProbeWord, ++probes_, stream_),
+             "probing it"))
+    return;
+  const double launched_us = us_between(start, Clock::now());
+  const double us = us_between(start, await(kProbeWord, probes_, "probing it"));
+  // A host that was elsewhere says nothing about the GPU.
+  const double pause_us = std::max(longest_pause_us_, launched_us);
+  last_probe_us_ = pause_us > kMostGapUs / 2 ? us - pause_us : us;
 }
 
 void CudaDevice::calibrate_probe() {
@@ -364,6 +399,11 @@ void CudaDevice::calibrate_probe() {
   probe_median_us_ = us[us.size() / 2];
   probe_spread_us_ = us[us.size() * 9 / 10] - us[us.size() / 10];
   probe_limit_us_ = probe_median_us_ + std::clamp(10 * probe_spread_us_, kLeastLateUs, kMostLateUs);
+  for (int i = 0; i < kCalibrationWatches && !failed(); ++i) {
+    begin_watch();
+    end_watch();
+    watch_gap_us_ = std::max(watch_gap_us_, last_gap_us());
+  }
 }
 
 bool CudaDevice::idle() {
@@ -377,25 +417,66 @@ bool CudaDevice::idle() {
   return false;
 }
 
+void CudaDevice::begin_watch() {
+  ++watches_;
+  if (!select()) return;
+  if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
+  watching_ = true;
+  const Watch words{words_ + kStopWord, words_ + kStartedWord, words_ + kGapWord,
+                    words_ + kEndedWord};
+  if (check(launch_watch(words, watches_, kWatchLimitNs, watch_stream_), "watching it"))
+    await(kStartedWord, watches_, "watching it");
+  watch_start_ = Clock::now();
+}
+
+void CudaDevice::stop_watch() {
+  *static_cast<volatile std::uint64_t*>(words_ + kStopWord) = watches_;
+  if (!failed()) await(kEndedWord, watches_, "watching it");
+  watching_ = false;
+}
+
+bool CudaDevice::end_watch() {
+  if (!synchronize()) return false;
+  while (Clock::now() - watch_start_ < kRouse) {
+  }
+  stop_watch();
+  for (const auto start = Clock::now(); Clock::now() - start < kChance;) {
+  }
+  // What has run since has taken the GPU from this context, which has to be switched back in.
+  probe();
+  if (failed()) return false;
+  return last_gap_us() <= kMostGapUs && last_probe_us_ <= probe_median_us_ + kMostGapUs;
+}
+
+double CudaDevice::last_gap_us() const {
+  return static_cast<double>(*static_cast<volatile std::uint64_t*>(words_ + kGapWord)) / 1000;
+}
+
 void CudaDevice::begin_closing() {
   ++closings_;
   if (!select()) return;
-  check(launch_signal(words_ + kClosingWord, closings_, stream_), "closing a turn");
+  check(launch_closing(words_ + kClosingWord, words_ + kReleaseWord, closings_, kHoldLimitNs,
+                       stream_),
+        "closing a turn");
+}
+
+void CudaDevice::release() {
+  if (words_ != nullptr) *static_cast<volatile std::uint64_t*>(words_ + kReleaseWord) = closings_;
 }
 
 std::optional<std::chrono::steady_clock::time_point> CudaDevice::closed() {
   if (failed()) return Clock::now();
-  return await(words_ + kClosingWord, closings_, "closing a turn");
+  return await(kClosingWord, closings_, "closing a turn");
 }
 
 void CudaDevice::prepare_check(CheckList list, std::uint64_t order_seed) {
   if (!select()) return;
-  check(checks_->prepare(std::move(list), order_seed, stream_), "preparing a check");
+  check(checks_->prepare(std::move(list), order_seed), "preparing a check");
 }
 
 void CudaDevice::begin_check() {
-  if (!select()) return;
-  check(checks_->launch(stream_), "starting a check");
+  if (select()) check(checks_->launch(stream_), "starting a check");
+  release();
 }
 
 std::expected<CheckResults, std::string> CudaDevice::end_check() {

@@ -1,4 +1,5 @@
-// A GPU as the judge's device: one non-blocking stream that carries everything.
+// A GPU as the judge's device: one non-blocking stream carries everything, and a second one the
+// kernel that watches over it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -47,7 +48,10 @@ class CudaDevice final : public Device {
   std::expected<void, std::string> synchronize() override;
 
   bool idle() override;
+  void begin_watch() override;
+  bool end_watch() override;
   void begin_closing() override;
+  void release() override;
   using Device::begin_check;
   void prepare_check(CheckList list, std::uint64_t order_seed) override;
   void begin_check() override;
@@ -55,8 +59,11 @@ class CudaDevice final : public Device {
   std::expected<CheckResults, std::string> end_check() override;
   nlohmann::json telemetry() override;
 
-  /// How long the last probe of idle() took, from launch to completion as the host sees it.
+  /// How long the last probe took, from launch to completion as the host sees it, without the longest
+  /// time in which the host did not look.
   double last_probe_us() const { return last_probe_us_; }
+  /// The longest time in which the last watch did not run.
+  double last_gap_us() const;
 
  private:
   explicit CudaDevice(int index);
@@ -64,6 +71,7 @@ class CudaDevice final : public Device {
   void prepare();
   void calibrate_probe();
   void probe();
+  void stop_watch();
   double measure_copy();
   bool upload_factors();
 
@@ -73,21 +81,26 @@ class CudaDevice final : public Device {
   /// Remembers the first failure. True when there is none.
   bool check(cudaError_t result, const char* doing);
   /// Spins until `word` holds `value`; gives up after a while, remembering that as a failure.
-  std::chrono::steady_clock::time_point await(const std::uint64_t* word, std::uint64_t value,
+  std::chrono::steady_clock::time_point await(std::size_t word, std::uint64_t value,
                                               const char* doing);
 
   int index_;
   Card card_;
   Management management_;
   std::string error_;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, watch_stream_ = nullptr;
   std::array<cudaEvent_t, 2> events_{};
 
-  std::uint64_t* words_ = nullptr;  ///< pinned; the words of the closing and of the probe
+  std::uint64_t* words_ = nullptr;  ///< pinned; what kernels and the host tell each other
   std::uint64_t closings_ = 0;
+  std::uint64_t watches_ = 0;
+  bool watching_ = false;
+  std::chrono::steady_clock::time_point watch_start_;
+  double longest_pause_us_ = 0;  ///< of the host, in the last await()
   std::uint64_t probes_ = 0;
   double last_probe_us_ = 0;
   double probe_median_us_ = 0, probe_spread_us_ = 0, probe_limit_us_ = 0;
+  double watch_gap_us_ = 0;  ///< the largest when it was opened
 
   std::unique_ptr<Memory> junk_;
   std::uint32_t flushes_ = 0;

@@ -20,9 +20,43 @@ __device__ std::uint64_t thread_index() {
   return std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
 }
 
-__global__ void signal(volatile std::uint64_t* word, std::uint64_t value) {
-  *word = value;
+__device__ std::uint64_t nanoseconds() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
+// The same word, however the compiler would like to keep it.
+__device__ std::uint64_t seen(const std::uint64_t* word) {
+  return *static_cast<const volatile std::uint64_t*>(word);
+}
+__device__ void tell(std::uint64_t* word, std::uint64_t value) {
+  *static_cast<volatile std::uint64_t*>(word) = value;
   __threadfence_system();
+}
+
+__global__ void watch(Watch words, std::uint64_t value, std::uint64_t limit_ns) {
+  const std::uint64_t start = nanoseconds();
+  tell(words.started, value);
+  std::uint64_t last = nanoseconds(), longest = 0;
+  do {
+    // A look at the host's word takes a microsecond or two.
+    const bool over = seen(words.stop) >= value;
+    const std::uint64_t now = nanoseconds();
+    longest = max(longest, now - last);
+    last = now;
+    if (over) break;
+  } while (last - start < limit_ns);
+  tell(words.longest_gap, longest);
+  tell(words.ended, value);
+}
+
+__global__ void closing(std::uint64_t* word, const std::uint64_t* release, std::uint64_t value,
+                        std::uint64_t limit_ns) {
+  tell(word, value);
+  const std::uint64_t start = nanoseconds();
+  while (seen(release) < value && nanoseconds() - start < limit_ns) {
+  }
 }
 
 __global__ void delayed_signal(std::uint64_t cycles, volatile std::uint64_t* word,
@@ -32,6 +66,50 @@ __global__ void delayed_signal(std::uint64_t cycles, volatile std::uint64_t* wor
   }
   *word = value;
   __threadfence_system();
+}
+
+/// `vectors` vectors of 16 bytes, kCopies a thread, and by the first block the bytes behind them.
+constexpr unsigned kCopies = 4;
+
+unsigned copy_blocks(std::uint64_t vectors) {
+  const std::uint64_t of_a_block = std::uint64_t{kThreads} * kCopies;
+  return static_cast<unsigned>(std::max<std::uint64_t>(1, (vectors + of_a_block - 1) / of_a_block));
+}
+
+__device__ std::uint64_t first_vector() {
+  return std::uint64_t{blockIdx.x} * kThreads * kCopies + threadIdx.x;
+}
+
+__global__ void copy(unsigned char* to, const unsigned char* from, std::uint64_t vectors,
+                     std::uint64_t bytes) {
+  const auto* const source = reinterpret_cast<const uint4*>(from);
+  auto* const target = reinterpret_cast<uint4*>(to);
+  const std::uint64_t first = first_vector();
+  if (first + (kCopies - 1) * kThreads < vectors) {
+    uint4 part[kCopies];
+#pragma unroll
+    for (unsigned k = 0; k < kCopies; ++k) part[k] = __ldcs(source + first + k * kThreads);
+#pragma unroll
+    for (unsigned k = 0; k < kCopies; ++k) __stcs(target + first + k * kThreads, part[k]);
+  } else {
+    for (std::uint64_t i = first; i < vectors; i += kThreads) target[i] = source[i];
+  }
+  if (blockIdx.x == 0)
+    for (std::uint64_t i = 16 * vectors + threadIdx.x; i < bytes; i += kThreads) to[i] = from[i];
+}
+
+__global__ void fill(unsigned char* memory, std::uint64_t vectors, std::uint64_t bytes,
+                     unsigned char byte) {
+  const std::uint32_t word = 0x01010101U * byte;
+  const uint4 part = make_uint4(word, word, word, word);
+  auto* const target = reinterpret_cast<uint4*>(memory);
+#pragma unroll
+  for (unsigned k = 0; k < kCopies; ++k) {
+    const std::uint64_t i = first_vector() + k * kThreads;
+    if (i < vectors) __stcs(target + i, part);
+  }
+  if (blockIdx.x == 0)
+    for (std::uint64_t i = 16 * vectors + threadIdx.x; i < bytes; i += kThreads) memory[i] = byte;
 }
 
 __global__ void guard(unsigned char* band, std::uint64_t bytes, std::uint64_t secret) {
@@ -184,14 +262,43 @@ std::uint64_t size_of_floating(DType dtype) {
 
 }  // namespace
 
-cudaError_t launch_signal(std::uint64_t* word, std::uint64_t value, cudaStream_t stream) {
-  signal<<<1, 1, 0, stream>>>(word, value);
+cudaError_t launch_watch(const Watch& words, std::uint64_t value, std::uint64_t limit_ns,
+                         cudaStream_t stream) {
+  watch<<<1, 1, 0, stream>>>(words, value, limit_ns);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_closing(std::uint64_t* word, const std::uint64_t* release, std::uint64_t value,
+                           std::uint64_t limit_ns, cudaStream_t stream) {
+  closing<<<1, 1, 0, stream>>>(word, release, value, limit_ns);
   return cudaGetLastError();
 }
 
 cudaError_t launch_delayed_signal(std::uint64_t cycles, std::uint64_t* word, std::uint64_t value,
                                   cudaStream_t stream) {
   delayed_signal<<<1, 1, 0, stream>>>(cycles, word, value);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                        cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  const bool aligned =
+      (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 == 0;
+  const std::uint64_t vectors = aligned ? bytes / 16 : 0;
+  copy<<<copy_blocks(vectors), kThreads, 0, stream>>>(reinterpret_cast<unsigned char*>(to),
+                                                      reinterpret_cast<const unsigned char*>(from),
+                                                      vectors, bytes);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_fill(std::byte* memory, std::size_t bytes, unsigned char byte,
+                        cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(memory) % 16 == 0;
+  const std::uint64_t vectors = aligned ? bytes / 16 : 0;
+  fill<<<copy_blocks(vectors), kThreads, 0, stream>>>(reinterpret_cast<unsigned char*>(memory),
+                                                      vectors, bytes, byte);
   return cudaGetLastError();
 }
 

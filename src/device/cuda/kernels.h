@@ -12,11 +12,32 @@
 
 namespace kb::cuda {
 
-/// Writes `value` to `word`, which lies in pinned memory of the host.
-cudaError_t launch_signal(std::uint64_t* word, std::uint64_t value, cudaStream_t stream);
-/// The same after `cycles` cycles of the multiprocessor.
+// Words lie in pinned memory of the host, and are written by one side only.
+
+/// Runs until `*stop` has reached `value`, or for `limit_ns`. Writes `value` to `started` when it has
+/// come to run, and in the end the longest time in which it did not run, in nanoseconds, to
+/// `longest_gap`, and `value` to `ended`.
+struct Watch {
+  const std::uint64_t* stop;
+  std::uint64_t* started;
+  std::uint64_t* longest_gap;
+  std::uint64_t* ended;
+};
+cudaError_t launch_watch(const Watch& words, std::uint64_t value, std::uint64_t limit_ns,
+                         cudaStream_t stream);
+/// Writes `value` to `word` at once, and runs until `*release` has reached it, or for `limit_ns`.
+cudaError_t launch_closing(std::uint64_t* word, const std::uint64_t* release, std::uint64_t value,
+                           std::uint64_t limit_ns, cudaStream_t stream);
+/// Writes `value` to `word` after `cycles` cycles of the multiprocessor.
 cudaError_t launch_delayed_signal(std::uint64_t cycles, std::uint64_t* word, std::uint64_t value,
                                   cudaStream_t stream);
+
+/// Copies, and fills with `byte`. Any alignment; fast where both addresses are multiples of 16. By
+/// kernels of our own, which never wait for another stream: what the runtime does may.
+cudaError_t launch_copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                        cudaStream_t stream);
+cudaError_t launch_fill(std::byte* memory, std::size_t bytes, unsigned char byte,
+                        cudaStream_t stream);
 
 /// Word i of the pattern is random_bits(secret, i), as on the CPU. The band needs no alignment.
 cudaError_t launch_guard(std::byte* band, std::size_t bytes, std::uint64_t secret,
