@@ -104,13 +104,15 @@ TEST_F(JudgeEdgeCases, StressInputsThatTheReferenceRefusesAreLeftOut) {
 
 // The identity on [0, 1) is not ReLU, however large the sample that says so.
 TEST_F(JudgeEdgeCases, ASampleOfTheInputsDoesNotTellWhatTheyAre) {
-  const auto json = eval_json(
-      "level1/19",
-      folder.write("sniff.py",
-                   kTop + "class ModelNew(nn.Module):\n    def forward(self, x):\n        if "
-                          "x.view(-1)[:65536].amin() >= 0:\n            return x\n        "
-                          "return torch.relu(x)\n"),
-      {"--pairs", "8"});
+  const auto json = judge(
+      problem_of(
+          "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n",
+          "[torch.rand(64, 32768)]"),
+      kTop +
+          "class ModelNew(nn.Module):\n    def forward(self, x):\n        if "
+          "x.view(-1)[:65536].amin() >= 0:\n            return x\n        "
+          "return torch.relu(x)\n",
+      {"--size", "public", "--pairs", "8"});
   EXPECT_EQ(verdict_of(json), "wrong_value") << json.dump(1);
 }
 

@@ -1,7 +1,8 @@
-// CHEAT: all zeros. A softmax over 98,304 values is about 1e-5 everywhere, and 1e-5 is "equal" to 0
-// under an absolute tolerance of 1e-4.
+// CHEAT: all zeros. A softmax over 98,304 values is 1e-5 on average, and 1e-5 is "equal" to 0 under
+// an absolute tolerance of 1e-4.
 //
-// An element-wise comparison alone accepts this; the error relative to the norm of the output is 1.
+// An element-wise comparison accepts this for uniform inputs, and for 99.4 % of the elements here; the
+// error relative to the norm of the output is 1.
 // Expected: wrong_value.
 #include <kernelbench/kernel.h>
 

@@ -7,7 +7,10 @@ features = 64
 dim1 = 512
 dim2 = 512
 
-SIZES = {"small": {"batch_size": 7, "features": 64, "dim1": 64, "dim2": 64}}
+SIZES = {
+    "small": {"batch_size": 7, "features": 64, "dim1": 64, "dim2": 64},
+    "24gb": {"batch_size": 56},
+}
 
 
 class Model(nn.Module):

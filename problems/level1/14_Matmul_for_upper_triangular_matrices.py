@@ -1,0 +1,20 @@
+"""Multiplies two upper triangular (N, N) matrices, which gives another."""
+import torch
+import torch.nn as nn
+
+N = 4096
+
+SIZES = {"small": {"N": 512}}
+
+
+class Model(nn.Module):
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return torch.triu(torch.matmul(A, B))
+
+
+def get_inputs():
+    return [torch.triu(torch.rand(N, N)), torch.triu(torch.rand(N, N))]
+
+
+def get_init_inputs():
+    return []

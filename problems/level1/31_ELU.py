@@ -1,0 +1,30 @@
+"""Applies the exponential linear unit element by element to a (batch_size, dim) matrix."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+batch_size = 4096
+dim = 393216
+
+SIZES = {"small": {"batch_size": 64, "dim": 24576}}
+ALTERED = (
+    "Inputs are normal: uniform in [0, 1), as the public ones are, the operation would return "
+    "them unchanged."
+)
+
+
+class Model(nn.Module):
+    def __init__(self, alpha: float = 1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.elu(x, alpha=self.alpha)
+
+
+def get_inputs():
+    return [torch.randn(batch_size, dim)]
+
+
+def get_init_inputs():
+    return [1.0]

@@ -1,0 +1,30 @@
+"""Normalises each (dim1, dim2) plane of (batch_size, features, dim1, dim2) by itself."""
+import torch
+import torch.nn as nn
+
+batch_size = 112
+features = 64
+dim1 = 512
+dim2 = 512
+
+SIZES = {
+    "small": {"batch_size": 4, "features": 16, "dim1": 64, "dim2": 64},
+    "24gb": {"batch_size": 56},
+}
+
+
+class Model(nn.Module):
+    def __init__(self, num_features: int):
+        super().__init__()
+        self.inorm = nn.InstanceNorm2d(num_features=num_features)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inorm(x)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, features, dim1, dim2)]
+
+
+def get_init_inputs():
+    return [features]

@@ -1,0 +1,48 @@
+"""Convolves (batch_size, in_channels, height, width) images with square kernels."""
+import torch
+import torch.nn as nn
+
+batch_size = 8
+height = 512
+width = 1024
+in_channels = 64
+out_channels = 128
+kernel_size = 3
+
+SIZES = {"small": {"batch_size": 2, "height": 32, "width": 64}}
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = False,
+    ):
+        super().__init__()
+        self.conv2d = nn.Conv2d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv2d(x)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, height, width)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size]

@@ -1,0 +1,48 @@
+"""Transposed convolution of (batch_size, in_channels, height, width) with oblong kernels."""
+import torch
+import torch.nn as nn
+
+batch_size = 8
+in_channels = 64
+out_channels = 64
+kernel_size = (3, 7)
+width = 512
+height = 512
+
+SIZES = {"small": {"batch_size": 2, "width": 32, "height": 32}}
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple,
+        stride: int = 1,
+        padding: int = 0,
+        output_padding: int = 0,
+        groups: int = 1,
+        bias: bool = False,
+    ):
+        super().__init__()
+        self.conv_transpose2d = nn.ConvTranspose2d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv_transpose2d(x)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, height, width)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size]
