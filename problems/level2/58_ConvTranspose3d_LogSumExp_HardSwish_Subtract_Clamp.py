@@ -30,7 +30,7 @@ class Model(nn.Module):
         self.conv_transpose = nn.ConvTranspose3d(
             in_channels, out_channels, kernel_size, stride=stride, padding=padding
         )
-        self.bias = nn.Parameter(torch.randn(bias_shape))
+        self.bias = nn.Parameter(torch.rand(bias_shape))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.conv_transpose(x)
