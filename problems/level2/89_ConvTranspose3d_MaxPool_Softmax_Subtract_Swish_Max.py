@@ -44,7 +44,7 @@ class Model(nn.Module):
         self.max_pool = nn.MaxPool3d(
             kernel_size=pool_kernel_size, stride=pool_stride, padding=pool_padding
         )
-        self.subtract = nn.Parameter(torch.randn(out_channels))
+        self.subtract = nn.Parameter(0.01 * torch.randn(out_channels))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.conv_transpose(x)
