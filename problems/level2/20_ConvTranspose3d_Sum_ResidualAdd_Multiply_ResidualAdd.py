@@ -1,0 +1,66 @@
+"""ConvTranspose3d of (batch_size, in_channels, depth, height, width) as y: ((y + bias + y) * y) + y."""
+import torch
+import torch.nn as nn
+
+batch_size = 16
+in_channels = 32
+out_channels = 64
+depth = 16
+height = 32
+width = 32
+kernel_size = 3
+stride = 2
+padding = 1
+output_padding = 1
+bias_shape = (64, 1, 1, 1)
+
+SIZES = {
+    "small": {
+        "batch_size": 2,
+        "in_channels": 8,
+        "out_channels": 16,
+        "depth": 4,
+        "height": 8,
+        "width": 8,
+        "bias_shape": (16, 1, 1, 1),
+    }
+}
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int,
+        padding: int,
+        output_padding: int,
+        bias_shape: tuple,
+    ):
+        super().__init__()
+        self.conv_transpose = nn.ConvTranspose3d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+        )
+        self.bias = nn.Parameter(torch.randn(bias_shape))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv_transpose(x)
+        residual = x
+        x = x + self.bias
+        x = x + residual
+        x = x * residual
+        return x + residual
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, depth, height, width)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size, stride, padding, output_padding, bias_shape]

@@ -1,0 +1,35 @@
+"""Convolution of (batch_size, in_channels, D, H, W), then GroupNorm and the mean over channels."""
+import torch
+import torch.nn as nn
+
+batch_size = 128
+in_channels = 3
+out_channels = 24
+D = 24
+H = 32
+W = 32
+kernel_size = 3
+num_groups = 8
+
+SIZES = {"small": {"batch_size": 4, "D": 8, "H": 16, "W": 16}}
+ALTERED = "The mean is over channels only; over everything, GroupNorm makes it rounding noise."
+
+
+class Model(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, num_groups: int):
+        super().__init__()
+        self.conv = nn.Conv3d(in_channels, out_channels, kernel_size)
+        self.group_norm = nn.GroupNorm(num_groups, out_channels)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        x = self.group_norm(x)
+        return torch.mean(x, dim=1)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, D, H, W)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size, num_groups]

@@ -1,0 +1,47 @@
+"""Convolution of (batch_size, in_channels, height, width), scaled by channel, LeakyReLU, GELU."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+batch_size = 64
+in_channels = 64
+out_channels = 64
+height = 256
+width = 256
+kernel_size = 3
+multiplier_shape = (64, 1, 1)
+
+SIZES = {
+    "small": {
+        "batch_size": 4,
+        "in_channels": 16,
+        "out_channels": 32,
+        "height": 32,
+        "width": 32,
+        "multiplier_shape": (32, 1, 1),
+    }
+}
+
+
+class Model(nn.Module):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, multiplier_shape: tuple
+    ):
+        super().__init__()
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size)
+        self.multiplier = nn.Parameter(torch.randn(multiplier_shape))
+        self.leaky_relu = nn.LeakyReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        x = x * self.multiplier
+        x = self.leaky_relu(x)
+        return F.gelu(x)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, height, width)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size, multiplier_shape]

@@ -1,0 +1,32 @@
+"""Convolution of (batch_size, in_channels, height, width), GELU, global average."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+batch_size = 128
+in_channels = 8
+out_channels = 64
+height = 256
+width = 256
+kernel_size = 3
+
+SIZES = {"small": {"batch_size": 4, "out_channels": 32, "height": 32, "width": 32}}
+
+
+class Model(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int):
+        super().__init__()
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        x = F.gelu(x)
+        return F.adaptive_avg_pool2d(x, 1).flatten(1)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, in_channels, height, width)]
+
+
+def get_init_inputs():
+    return [in_channels, out_channels, kernel_size]
