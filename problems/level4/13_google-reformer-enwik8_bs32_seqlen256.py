@@ -64,7 +64,8 @@ def get_init_inputs():
         axial_pos_embds=True,
         axial_pos_shape=[128, 512],
         axial_pos_embds_dim=[hidden_size // 4, 3 * hidden_size // 4],
-        axial_norm_std=1.0,
+        # 1.0 in the checkpoint's configuration: new tokens' embeddings would hardly count beside such positions.
+        axial_norm_std=initializer_range,
         hidden_size=hidden_size,
         num_attention_heads=num_attention_heads,
         attention_head_size=attention_head_size,

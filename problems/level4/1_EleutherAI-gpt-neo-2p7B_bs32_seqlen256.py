@@ -13,7 +13,9 @@ hidden_size = 2560
 num_layers = 32
 num_heads = 20
 window_size = 256
-initializer_range = 0.02
+# The checkpoint's configuration has 0.02. Scores are not scaled here, and random attention that sharp is chaotic:
+# over 32 layers it amplifies rounding beyond the tolerance.
+initializer_range = 0.01
 
 # The small model's initializer_range is larger, so that its attention is about as far from uniform as the wide model's.
 SIZES = {
