@@ -1,0 +1,74 @@
+"""Maps token ids (batch_size, sequence_length) to logits (batch_size, sequence_length, vocab_size) by BigBird base."""
+import torch
+import torch.nn as nn
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig
+
+ALTERED = "the weights are random, made from an explicit configuration; the public problem downloads a checkpoint"
+
+model_name = "google/bigbird-roberta-base"
+batch_size = 1
+sequence_length = 4095
+vocab_size = 50358
+hidden_size = 768
+num_hidden_layers = 12
+num_attention_heads = 12
+block_size = 64
+initializer_range = 0.02
+
+# The small model's initializer_range is larger, so that its attention is about as far from uniform as the wide model's.
+SIZES = {
+    "small": {
+        "sequence_length": 255,
+        "vocab_size": 1500,
+        "hidden_size": 80,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 5,
+        "block_size": 16,
+        "initializer_range": 0.06,
+    },
+}
+
+# Softmax cancels a constant that is added to every key; the pooler serves other heads than this one.
+INERT = ("*.key.bias", "*.pooler.*")
+
+
+class Model(nn.Module):
+    def __init__(self, model_name: str, config: PreTrainedConfig):
+        super().__init__()
+        self.model_name = model_name
+        self.model = AutoModelForCausalLM.from_config(config).eval()
+        for parameter in self.model.parameters():
+            if parameter.dim() == 1:  # a bias or a norm's scale: 0 or 1 in a new model, in no trained one
+                parameter.data.add_(torch.randn_like(parameter), alpha=config.initializer_range)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.model(x, use_cache=False).logits
+
+
+def get_inputs():
+    return [torch.randint(0, vocab_size, (batch_size, sequence_length))]
+
+
+def get_init_inputs():
+    config = AutoConfig.for_model(
+        "big_bird",
+        vocab_size=vocab_size,
+        max_position_embeddings=4096,
+        type_vocab_size=2,
+        hidden_size=hidden_size,
+        num_hidden_layers=num_hidden_layers,
+        num_attention_heads=num_attention_heads,
+        intermediate_size=4 * hidden_size,
+        hidden_act="gelu_new",
+        layer_norm_eps=1e-12,
+        attention_type="block_sparse",
+        block_size=block_size,
+        num_random_blocks=3,
+        use_bias=True,
+        rescale_embeddings=False,
+        is_decoder=False,
+        initializer_range=initializer_range,
+        pad_token_id=0,
+        tie_word_embeddings=True,
+    )
+    return [model_name, config]
