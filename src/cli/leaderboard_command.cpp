@@ -41,13 +41,15 @@ int leaderboard(const LeaderboardFlags& flags) {
   const auto table = score::to_table(entries, metric);
   score::Report report;
   report.add(table);
+  const std::string over = flags.scoring.over == "union"
+                               ? "the problems that any of the runs attempted, the same for all"
+                           : flags.scoring.over == "attempted"
+                               ? "the problems that each run attempted itself"
+                               : "the problems of the " + flags.scoring.over + " set";
   report.add(fmt::format(
-      "Over {} problems; {} of several samples. Intervals: 95 %, {} bootstrap resamples of the "
+      "Over {}. Several samples of a problem: {}. Intervals: 95 %, {} bootstrap resamples of the "
       "problems, seed {}.",
-      flags.scoring.over == "union"       ? "the same, those that any of the runs attempted,"
-      : flags.scoring.over == "attempted" ? "each run's own attempted"
-                                          : "the " + flags.scoring.over + " set's",
-      score::name_of(options.samples), score::kResamples, score::kSeed));
+      over, score::name_of(options.samples), score::kResamples, score::kSeed));
   print_output(flags.output, report, score::to_json(entries, metric), table);
   return kOk;
 }

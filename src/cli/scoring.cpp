@@ -114,9 +114,10 @@ bool holds(const Numbers& numbers, int number) {
 }  // namespace
 
 void add_run_options(CLI::App& app, ScoringFlags& flags) {
-  app.add_option("--level", flags.levels,
-                 "only these levels (repeatable); also says of which level the problems of an "
-                 "eval_results.json are")
+  app.add_option(
+         "--level", flags.levels,
+         "only these levels (repeatable); also the level of an eval_results.json that does not "
+         "say it")
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 999));
   app.add_option("--ids", flags.ids, "only these problem numbers, e.g. 1-10,19");

@@ -230,7 +230,8 @@ Report to_report(const Comparison& comparison) {
   report.add(std::move(shares));
   if (comparison.ratio)
     report.add(fmt::format(
-        "Speedup of other / base, geometric mean of {} problems: {:.3f}  [{:.3f}, {:.3f}]. "
+        "Speedup of other / base, geometric mean over problems with both ({}): {:.3f}  [{:.3f}, "
+        "{:.3f}]. "
         "Other is faster on {} ({} clearly), slower on {} ({} clearly), equal on {}.",
         comparison.timed, comparison.ratio->value, comparison.ratio->ci95.low,
         comparison.ratio->ci95.high, occurrences(comparison, Outcome::faster),

@@ -20,7 +20,11 @@ std::size_t width(std::string_view text) {
 
 std::string markdown_cell(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    // What would become a link by itself.
+    if (text.substr(i).starts_with("://") || (c == '.' && text.substr(0, i).ends_with("www")))
+      result += '\\';
     switch (c) {
       case '&': result += "&amp;"; break;
       case '<': result += "&lt;"; break;
@@ -36,7 +40,6 @@ std::string markdown_cell(std::string_view text) {
       case '~':
       case '|':
       case '@':
-      case ':':
         result += '\\';
         result += c;
         break;
