@@ -32,7 +32,9 @@ int main(int argc, char** argv) {
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),
-                                         add_score(app)};
+                                         add_score(app),
+                                         add_compare(app),
+                                         add_leaderboard(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

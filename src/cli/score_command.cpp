@@ -1,53 +1,92 @@
-// kernelbench score DIR
+// kernelbench score RUN
 
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/scoring.h"
+#include "problem/problem.h"
+#include "score/baseline.h"
+#include "score/kernelbench_files.h"
 #include "score/score.h"
-#include "store/store.h"
 
 namespace kb::cli {
 namespace {
 
-int score(const std::string& folder, bool json) {
-  const auto file = std::filesystem::path(folder) / "kernelbench.db";
-  if (!std::filesystem::exists(file))
-    throw UsageError(fmt::format("there is no {}: judge the folder first with: kernelbench run {}",
-                                 file.string(), folder));
-  auto store = value_or_usage_error(store::Store::open(file));
-  std::vector<score::Evaluation> evaluations;
-  for (const auto& row : value_or_usage_error(store.rows())) {
-    auto evaluation = score::parse_evaluation(row.result_json);
-    if (!evaluation)
-      throw UsageError(fmt::format("{}: a result is damaged ({}): run `kernelbench run {}` again",
-                                   file.string(), evaluation.error(), folder));
-    evaluations.push_back(std::move(*evaluation));
+struct ScoreFlags {
+  std::string run;
+  ScoringFlags scoring;
+  OutputFlags output;
+  std::string analysis, export_baseline;
+};
+
+// "level1/19" → "19_ReLU.py", where the bundled set has it.
+std::map<std::string, std::string> file_names() {
+  std::map<std::string, std::string> names;
+  const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
+  for (const auto& entry : catalog.entries())
+    names[entry.id.text()] = entry.path.filename().string();
+  return names;
+}
+
+// KernelBench's own averages, beside ours.
+std::string reported_line(const score::Run& run) {
+  std::string line;
+  for (const auto& [k, value] : run.reported_pass_at_k)
+    line += fmt::format("{}pass@{} {:.3f}", line.empty() ? "" : "  ", k, value);
+  return line.empty() ? "" : "Its own pass_at_k_results.json says: " + line;
+}
+
+int score(const ScoreFlags& flags) {
+  std::vector<score::Run> runs;
+  runs.push_back(load_run(flags.run, flags.scoring));
+  const score::Run& run = runs.front();
+  if (flags.scoring.over != "attempted" && flags.scoring.over != "bundled" &&
+      flags.scoring.over != "public")
+    throw UsageError("--over is attempted, bundled or public");
+  const auto options = score_options(flags.scoring, runs);
+  const auto summaries = score::summarize(run.evaluations, options);
+  if (!flags.analysis.empty())
+    write_output_file(flags.analysis,
+                      score::kernelbench_analysis(run.evaluations, options).dump(2) + "\n");
+  if (!flags.export_baseline.empty()) {
+    const auto baseline = score::baseline_json(run.evaluations, file_names());
+    if (baseline.empty())
+      throw UsageError(fmt::format("{} holds no time of a reference", run.name));
+    write_output_file(flags.export_baseline, baseline.dump(2) + "\n");
   }
-  if (evaluations.empty())
-    throw UsageError(
-        fmt::format("{} holds no result yet: run kernelbench run {}", file.string(), folder));
-  const auto summaries = score::summarize(evaluations);
-  if (json)
-    fmt::print("{}\n", score::to_json(summaries).dump(2));
-  else
-    fmt::print("{}", score::to_text(summaries, evaluations));
+  auto json = score::to_json(summaries);
+  for (const auto& [k, value] : run.reported_pass_at_k)
+    json[0]["reported_pass_at_k"][std::to_string(k)] = value;
+  print_output(flags.output, score::to_report(summaries, run.evaluations, {reported_line(run)}),
+               json, score::to_table(summaries));
   return kOk;
 }
 
 }  // namespace
 
 Command add_score(CLI::App& root) {
-  struct Flags {
-    std::string folder;
-    bool json = false;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ScoreFlags>();
   auto* app = root.add_subcommand("score", "fast_p and the rest, from a judged folder");
-  app->add_option("folder", flags->folder, "a folder that `run` has judged")->required();
-  app->add_flag("--json", flags->json, "print one JSON object");
-  app->footer("Example:  kernelbench score examples/run_cpu --json");
-  return {app, [flags] { return score(flags->folder, flags->json); }};
+  app->add_option("run", flags->run,
+                  "a folder that `run` has judged, or KernelBench's: its eval_results.json or the "
+                  "folder that holds it")
+      ->required();
+  add_run_options(*app, flags->scoring);
+  add_summary_options(*app, flags->scoring);
+  add_output_options(*app, flags->output);
+  app->add_option("--analysis", flags->analysis,
+                  "write the scores by KernelBench's rule to this file (JSON)");
+  app->add_option("--export-baseline", flags->export_baseline,
+                  "write the references' times to this file in KernelBench's format (JSON)");
+  app->footer(
+      "docs/scoring.md says what each number is.\n"
+      "Example:  kernelbench score examples/run_cpu --json\n"
+      "          kernelbench score runs/old --level 1 --baseline baseline_time_torch.json");
+  return {app, [flags] { return score(*flags); }};
 }
 
 }  // namespace kb::cli

@@ -1,44 +1,55 @@
 #include "score/bootstrap.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <cmath>
 #include <random>
 
 namespace kb::score {
 namespace {
 
-// Enough for the second digit of a percentile; 250 problems take a few milliseconds.
-constexpr std::size_t kResamples = 2000;
-// Any constant: what matters is that two runs of `score` agree.
-constexpr std::uint64_t kSeed = 20240613;
+struct Mean {
+  double sum = 0;
+  std::size_t count = 0;
+  void add(double value) {
+    if (std::isnan(value)) return;
+    sum += value;
+    ++count;
+  }
+  double value() const { return sum / static_cast<double>(count); }
+};
 
 }  // namespace
 
-std::vector<Interval> bootstrap_fractions(const std::vector<std::vector<bool>>& hits,
-                                          std::size_t columns) {
-  std::vector<Interval> intervals(columns);
-  if (hits.empty()) return intervals;
+std::vector<std::optional<Estimate>> bootstrap_means(const std::vector<std::vector<double>>& rows,
+                                                     std::size_t columns) {
+  std::vector<std::optional<Estimate>> estimates(columns);
+  if (rows.empty()) return estimates;
   std::mt19937_64 random(kSeed);
-  std::vector<std::vector<std::uint32_t>> counts(columns,
-                                                 std::vector<std::uint32_t>(kResamples, 0));
+  std::vector<std::vector<double>> replicates(columns);
   for (std::size_t resample = 0; resample < kResamples; ++resample) {
-    for (std::size_t draw = 0; draw < hits.size(); ++draw) {
+    std::vector<Mean> means(columns);
+    for (std::size_t draw = 0; draw < rows.size(); ++draw) {
       // Scaled by hand: std::uniform_int_distribution differs between standard libraries.
       const auto row = static_cast<std::size_t>(
-          ((random() >> 32) * static_cast<std::uint64_t>(hits.size())) >> 32);
-      for (std::size_t column = 0; column < columns; ++column)
-        counts[column][resample] += hits[row][column] ? 1 : 0;
+          ((random() >> 32) * static_cast<std::uint64_t>(rows.size())) >> 32);
+      for (std::size_t column = 0; column < columns; ++column) means[column].add(rows[row][column]);
     }
+    for (std::size_t column = 0; column < columns; ++column)
+      if (means[column].count > 0) replicates[column].push_back(means[column].value());
   }
-  const auto rows = static_cast<double>(hits.size());
   for (std::size_t column = 0; column < columns; ++column) {
-    std::sort(counts[column].begin(), counts[column].end());
-    // The 50th from either end: 2.5 % of the resamples lie outside on each side.
-    constexpr std::size_t kTail = kResamples / 40;
-    intervals[column] = {counts[column][kTail] / rows,
-                         counts[column][kResamples - 1 - kTail] / rows};
+    Mean mean;
+    for (const auto& row : rows) mean.add(row[column]);
+    if (mean.count == 0) continue;
+    auto& sorted = replicates[column];
+    std::sort(sorted.begin(), sorted.end());
+    // None at all is possible, though hardly: one value among many problems.
+    if (sorted.empty()) sorted.push_back(mean.value());
+    // 2.5 % of the resamples lie outside on each side.
+    const std::size_t tail = sorted.size() / 40;
+    estimates[column] = {mean.value(), {sorted[tail], sorted[sorted.size() - 1 - tail]}};
   }
-  return intervals;
+  return estimates;
 }
 
 }  // namespace kb::score

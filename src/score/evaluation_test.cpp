@@ -45,6 +45,35 @@ TEST(ParseEvaluation, NullsAndWhatMayBeMissing) {
   EXPECT_FALSE(evaluation.correct);  // the verdict says otherwise
 }
 
+TEST(ParseEvaluation, ReadsTimesAndThePublicVerdict) {
+  json result = kResult;
+  result["verdict"] = "wrong_value";
+  result["correct"] = false;
+  result["compiled"] = true;
+  result["public"] = {{"compiled", true}, {"correct", true}};
+  result["time_us"] = 10;
+  result["reference_time_us"] = -1;
+  result["turns"] = {{1, 500, 9}, {4, 90, 1}, {4, 50, 1}, {4, 9, 1}};
+  result["overhead_us"] = {{"reference", 10}, {"candidate", 11}};
+  result["device"] = "cuda:3";
+  result["precision"] = "fp32";
+  result["size"] = "small";
+  auto evaluation = parse_evaluation(result.dump()).value();
+  EXPECT_FALSE(evaluation.correct);
+  EXPECT_EQ(evaluation.time_us, 10);
+  EXPECT_EQ(evaluation.reference_time_us, std::nullopt);
+  // The turns with the most calls, less their overhead; none of them negative.
+  EXPECT_THAT(evaluation.reference_times_us, ElementsAre(20, 10));
+  EXPECT_EQ(evaluation.conditions, "cuda, fp32, small");
+  evaluation = by_public_rule(evaluation);
+  EXPECT_TRUE(evaluation.correct);
+  EXPECT_EQ(evaluation.verdict, "correct");
+  evaluation.public_correct = false;
+  EXPECT_EQ(by_public_rule(evaluation).verdict, "wrong_value");
+  evaluation.counts = false;
+  EXPECT_TRUE(by_public_rule(evaluation).correct);  // nothing was learnt: nothing to change
+}
+
 TEST(ParseEvaluation, KnowsLevels) {
   const auto level = [](const std::string& problem) {
     json result = kResult;
@@ -80,7 +109,14 @@ TEST(ParseEvaluation, NamesTheBadMember) {
                                                          {"speedup_ci95", {1}},
                                                          {"speedup_ci95", {1, 2, 3}},
                                                          {"speedup_ci95", {"a", 1}},
-                                                         {"speedup_ci95", json::object()}};
+                                                         {"speedup_ci95", json::object()},
+                                                         {"compiled", 1},
+                                                         {"public", true},
+                                                         {"public", {{"compiled", true}}},
+                                                         {"time_us", "1"},
+                                                         {"turns", {1}},
+                                                         {"turns", {{1, 2}}},
+                                                         {"turns", "none"}};
   for (const auto& [name, value] : bad) {
     json result = kResult;
     result[name] = value;

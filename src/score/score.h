@@ -1,10 +1,10 @@
-// fast_p and what stands beside it, from evaluation results.
+// fast_p and what stands beside it, from evaluation results. docs/scoring.md has the formulas.
 //
-// fast_p(p) = (number of problems whose kernel is correct and has speedup > p) / (number of all
-// problems); with several samples a problem, sample 0 counts (KernelBench's rule; where sample 0 is
-// missing or ended as infrastructure_error, the lowest that counts). All problems are those judged
-// in the run. Verified fast_p counts only a `correct` verdict without a disqualifying flag whose
-// speedup_ci95 lies wholly above p. Intervals: bootstrap over problems, with a fixed seed.
+// fast_p(p) = mean over problems of the share of its samples that are correct and have speedup > p
+// (Options::samples says which samples). Problems are those judged in the run, with Options::set
+// those of the set too, which count as unsolved where nobody attempted them. Verified fast_p counts
+// only a `correct` verdict without a disqualifying flag whose speedup_ci95 lies wholly above p.
+// Intervals: bootstrap over problems, with a fixed seed.
 #pragma once
 
 #include <map>
@@ -14,42 +14,56 @@
 #include <vector>
 
 #include "score/evaluation.h"
+#include "score/problem_score.h"
+#include "score/table.h"
 
 namespace kb::score {
 
-struct Interval {
-  double low = 0, high = 0;
-};
 struct FastP {
   double p = 0;
   double value = 0;
   Interval ci95;  ///< of value
   double verified = 0;
+  Interval verified_ci95;
+};
+struct PassAtK {
+  std::optional<Estimate> estimate;  ///< null: no problem has k samples
+  int problems = 0;                  ///< that have k samples, or count though nobody attempted them
 };
 struct Summary {
-  std::string name;                     ///< "all", "level1", …
-  int problems = 0;                     ///< with at least one sample that counts
+  enum class Kind { all, level, backend };
+  Kind kind = Kind::all;
+  std::string name;  ///< "all", "level1", …, or the backend's
+  SampleRule sample_rule = SampleRule::average;
+  std::string over;                     ///< Options::over
+  int problems = 0;                     ///< the denominator
+  int attempted = 0;                    ///< of those, with at least one sample that counts
   int samples = 0;                      ///< that count
-  int correct = 0;                      ///< problems whose counting sample is correct
-  int faster = 0;                       ///< of those, with a speedup over 1
+  int correct = 0;                      ///< problems with a correct counting sample
+  int faster = 0;                       ///< of those, with a counting sample of a speedup over 1
+  int untimed = 0;                      ///< of those, without any speedup: never fast
   int infrastructure_errors = 0;        ///< samples
   std::map<std::string, int> verdicts;  ///< of all samples
-  std::vector<FastP> fast_p;            ///< p in 0, 0.5, 0.8, 1, 1.5, 2, 3, 5
-  std::optional<double> geomean_correct,
-      geomean_correct_and_faster;   ///< over problems; null when there are none
-  std::map<int, double> pass_at_k;  ///< unbiased estimator, k = 1 and every k up to the smallest
-                                    ///< number of samples (at most 10)
+  Estimate correct_rate;                ///< mean over problems of the share of correct samples
+  std::vector<FastP> fast_p;
+  std::optional<Estimate> geomean_correct,
+      geomean_correct_and_faster;  ///< over problems; null when there are none
+  std::map<int, PassAtK> pass_at_k;
 };
-/// "all" first, then one a level. A problem without an id counts in "all" only.
-std::vector<Summary> summarize(const std::vector<Evaluation>& evaluations);
-nlohmann::json to_json(const std::vector<Summary>& summaries);
-/// A table for people: plain text, no control characters whatever the evaluations hold.
-std::string to_text(const std::vector<Summary>& summaries,
-                    const std::vector<Evaluation>& evaluations);
 
-/// Flags that keep a correct verdict out of the verified score: every one, also one that is not
-/// known here, but those that only explain a time (`launch_bound`, `library_call`) and
-/// `noisy`, which says of the interval what its lower end, which has to lie above p, says already.
-bool disqualifies(const std::string& flag);
+/// "all" first, then one a level, then one a backend. A problem without an id counts in "all" and
+/// its backend only. `options.set` counts in "all", by its levels, and in full in each backend.
+std::vector<Summary> summarize(const std::vector<Evaluation>& evaluations,
+                               const Options& options = {});
+/// "all" alone.
+Summary summarize_all(const std::vector<Evaluation>& evaluations, const Options& options);
+
+nlohmann::json to_json(const Summary& summary);
+nlohmann::json to_json(const std::vector<Summary>& summaries);
+/// For people. `notes`: lines to add.
+Report to_report(const std::vector<Summary>& summaries, const std::vector<Evaluation>& evaluations,
+                 const std::vector<std::string>& notes = {});
+/// One number a row: group, metric, at (p or k), value, low, high, problems.
+Table to_table(const std::vector<Summary>& summaries);
 
 }  // namespace kb::score
