@@ -165,7 +165,7 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
     return std::unexpected(loaded.error());
   if (auto entered = worker.enter_turns(kLimit, false); !entered) return entered;
   std::vector<measure::StubTurn> turns;
-  for (int i = 0; i < stub_turns(*device) + 2; ++i)
+  for (int i = 0; i < num_stub_turns(*device) + 2; ++i)
     for (const int count : {1, static_cast<int>(worker::kMaxCalls)}) {
       if (auto prepared = worker.prepare(kLimit); !prepared) return prepared;
       arm_turn(worker, *device, random_calls(count, 1), false);

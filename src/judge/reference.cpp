@@ -428,7 +428,7 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
   if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"stub", std::move(outputs)}});
       !entered)
     return entered;
-  for (int i = 0; i < stub_turns(device_) + 2; ++i) {
+  for (int i = 0; i < num_stub_turns(device_) + 2; ++i) {
     if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
     auto timed = turn_alone(random_calls(calls, layout_.slots));
     if (!timed) return std::unexpected(timed.error());

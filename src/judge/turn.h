@@ -20,7 +20,7 @@ int arm_turn(worker::Worker& worker, Device& device, std::span<const worker::Cal
 
 /// How many null-stub turns tell what a turn costs without any call, for each number of calls. On a GPU
 /// one takes a millisecond, and the time of a small kernel hangs on them.
-inline int stub_turns(const Device& device) {
+inline int num_stub_turns(const Device& device) {
   return device.ends_turns() ? 40 : 12;
 }
 
