@@ -2,6 +2,11 @@
 import torch
 import torch.nn as nn
 
+ALTERED = (
+    "weights are drawn at He's scale; at the public problem's, PyTorch's default, hardly anything of the image"
+    " reaches the scores"
+)
+
 batch_size = 64
 input_channels = 3
 height = 512
@@ -58,6 +63,9 @@ class Model(nn.Module):
             nn.ReLU(),
             nn.AdaptiveAvgPool2d((1, 1)),
         )
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_uniform_(module.weight, nonlinearity="relu")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.classifier(self.features(x))
