@@ -2,11 +2,6 @@
 import torch
 import torch.nn as nn
 
-ALTERED = (
-    "convolutions have larger weights, for softmax over the width leaves small values; at the public problem's,"
-    " PyTorch's default, they vanish in batch norm's epsilon, and the output is nearly constant"
-)
-
 batch_size = 8
 in_channels = 8
 out_channels = 4
@@ -67,9 +62,6 @@ class Model(nn.Module):
         self.decoder1 = DoubleConv(features * 2, features)
 
         self.final_conv = nn.Conv2d(features, out_channels, kernel_size=1)
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.normal_(module.weight, std=10.0)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         enc1 = self.encoder1(x)

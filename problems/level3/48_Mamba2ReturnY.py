@@ -4,8 +4,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 ALTERED = (
-    "A is drawn negative and small, as steps of a decay; the public problem's normal values make states grow"
-    " beyond what float32 can resolve"
+    "A is drawn negative and small, as steps of a decay; with the public problem's normal values, outputs grow to"
+    " 1e20 and a thousandth of them is nearly all of their norm"
 )
 
 batch_size = 2048

@@ -3,8 +3,8 @@ import torch
 import torch.nn as nn
 
 ALTERED = (
-    "weights are drawn at He's scale; at the public problem's, PyTorch's default, hardly anything of the image"
-    " reaches the logits"
+    "weights are drawn at He's scale; at the public problem's, PyTorch's default, the logits are small, and 98 % of"
+    " them is the same whatever the image"
 )
 
 batch_size = 1024
