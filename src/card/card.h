@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace kb::card {
@@ -62,5 +63,8 @@ const Card* find(std::string_view name);
 /// By the name that the driver gives a device, e.g. "NVIDIA H100 80GB HBM3"; null for one that is
 /// not listed.
 const Card* of_device(std::string_view driver_name);
+
+/// The figures for people and models, one "name: value" a line. Rates that are 0 are left out.
+std::string describe(const Card& card);
 
 }  // namespace kb::card
