@@ -2,15 +2,21 @@
 //
 // An answer is a stranger's text: several drafts, prose, reasoning tags, fences that are missing or
 // never closed, bytes that are not UTF-8. The rules, in order:
-//   1. What lies in reasoning tags (<think>…</think> and the like) is no part of the answer. A tag
-//      that is never closed ends nothing: what follows is used, with a warning.
+//   1. What lies in reasoning tags (<think>…</think> and the like) is no part of the answer, unless
+//      there is no kernel outside of them. A tag that is never closed ends nothing.
 //   2. Fenced blocks (``` or ~~~, of any length, indented or not) are taken apart as Markdown does.
-//   3. A block defines the entry point if it binds `ModelNew` (Python) or `kb_run` (native). The
-//      last complete block that does is the candidate; earlier ones are drafts.
-//   4. For Python, a block of CUDA or C++ that no Python block holds, beside a Python block that
-//      compiles it by name, is joined with it: see `joined`.
-//   5. No block defines it: the whole answer, if it reads as code and defines the entry point
-//      (`bare`); otherwise the last block, with a warning; otherwise an error.
+//   3. The last complete block that defines the entry point (`ModelNew` for Python, `kb_run` for
+//      native code) is the candidate; earlier ones are drafts. A block whose fence is never closed
+//      counts only when no complete one will do.
+//   4. Blocks belong together when the candidate says so:
+//        Python: earlier Python blocks that bind names which the candidate uses and does not bind
+//          stand before it; a C++ or CUDA block whose file the candidate names in a string
+//          ("kernel.cu"), or the only such block beside the only such name, is written to a
+//          temporary file when the candidate is imported.
+//        native: a block that is called as an `#include "name.h"` of the candidate stands in its
+//          place.
+//   5. Text without a fence is the candidate if it defines the entry point, less the prose around
+//      it. Otherwise the last block is a guess; without any block there is no code.
 // Linear in the length of the answer.
 #pragma once
 
@@ -28,7 +34,7 @@ enum class How {
   fenced,     ///< in a complete fenced block that defines the entry point
   joined,     ///< in several blocks that belong together
   truncated,  ///< in a block whose fence is never closed: the answer was probably cut off
-  bare,       ///< the answer has no fence and reads as code
+  bare,       ///< in text outside of any fence
   guessed     ///< in a block that does not define the entry point
 };
 std::string_view name_of(How how);  ///< "fenced", …
