@@ -39,6 +39,7 @@ struct Request {
 
 struct Prompt {
   std::string system, user;
+  std::size_t examples = 0;  ///< how many there are: fewer than asked for, if there are no more
   std::size_t estimated_tokens = 0;  ///< of both: see estimate_tokens
 };
 
@@ -50,13 +51,14 @@ struct Backend {
   std::string suffix;  ///< of a sample's file: ".py", ".cu", ".cpp"
 };
 
-/// Tokens that `text` takes, to about 15 %: tokenizers differ. Words count by their length, every
-/// sign of punctuation and every run of blanks about one.
+/// Tokens that `text` takes, roughly: tokenizers differ among themselves by a fifth and more. A
+/// word is one or a few by its length, a run of blanks one, signs a little less than one each.
 std::size_t estimate_tokens(std::string_view text);
 
 /// The texts, read and checked once; does not change afterwards.
 class Library {
  public:
+  struct Texts;  ///< src/prompt/texts.h
   /// `root` holds prompts/, include/ and examples/ (problem::installation_root()); `user_file` is
   /// laid over it when not empty. Error: one sentence, with file and line.
   static std::expected<Library, std::string> load(const std::filesystem::path& root,
@@ -81,8 +83,11 @@ class Library {
                                                  std::string_view previous_code) const;
 
  private:
-  struct Texts;
   explicit Library(std::unique_ptr<Texts> texts);
+  /// What the names that every text may use stand for.
+  std::expected<std::map<std::string, std::string, std::less<>>, std::string> general(
+      const Request& request) const;
+
   std::unique_ptr<Texts> texts_;
 };
 
