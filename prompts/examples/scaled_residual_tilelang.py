@@ -15,7 +15,8 @@ def scaled_residual(rows, columns, block_rows=4, block_columns=512, threads=256,
                 row = by * block_rows + i
                 column = bx * block_columns + j
                 if row < rows and column < columns:
-                    out[row, column] = T.max(x[row, column] * scale[column] + y[row, column], 0.0)
+                    value = x[row, column] * scale[column] + y[row, column]
+                    out[row, column] = T.if_then_else(value < 0.0, 0.0, value)  # NaN stays NaN
 
     return kernel
 

@@ -225,9 +225,18 @@ TEST(Extract, NamedCudaFileIsWrittenIntoThePythonBlock) {
           std::string(kModel));
   const auto result = extract(answer);
   EXPECT_EQ(result.how, How::joined);
-  EXPECT_THAT(result.code, StartsWith("from __future__ import annotations\n# The files"));
-  EXPECT_THAT(result.code, HasSubstr("sources=[str(_answer_folder / \"scale.cu\")]"));
-  EXPECT_THAT(result.code, HasSubstr(R"("__global__ void scale() { \"\\n\"; }\n")"));
+  EXPECT_EQ(result.code,
+            "from __future__ import annotations\n"
+            "# The files below are other blocks of the same answer, which this code names.\n"
+            "import pathlib as _answer_pathlib\n"
+            "import tempfile as _answer_tempfile\n"
+            "_answer_folder = _answer_pathlib.Path(_answer_tempfile.mkdtemp())\n"
+            "(_answer_folder / \"scale.cu\").write_text((\n"
+            "    \"__global__ void scale() { \\\"\\\\n\\\"; }\\n\"\n"
+            "))\n"
+            "from torch.utils.cpp_extension import load\n"
+            "ext = load(name='scale', sources=[str(_answer_folder / \"scale.cu\")])\n" +
+                std::string(kModel));
 }
 
 TEST(Extract, OnlyNativeBlockAndOnlyNameBelongTogether) {

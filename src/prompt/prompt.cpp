@@ -27,7 +27,8 @@ std::vector<std::string> sizes_of(std::string_view source) {
     const bool op = token->kind == problem::TokenKind::op;
     if (depth < 0) {
       if (op && token->text == "{" && named && before.text == "=") depth = 1;
-      if (token->kind == problem::TokenKind::name) named = token->text == "SIZES";
+      if (token->kind == problem::TokenKind::newline) named = false;
+      if (token->kind == problem::TokenKind::name && token->text == "SIZES") named = true;
     } else if (op && (token->text == "{" || token->text == "(" || token->text == "[")) {
       ++depth;
     } else if (op && (token->text == "}" || token->text == ")" || token->text == "]")) {

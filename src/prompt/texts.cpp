@@ -173,15 +173,20 @@ class Reader {
   }
 
   Result read_backends(const toml::table& table) {
-    for (const auto& [key, node] : table) {
-      const toml::table* backend = node.as_table();
-      if (!backend || !is_name(key.str()))
-        return fail(key.source().begin.line,
+    // The library sorts a table by its names; people mean the order in which they wrote it.
+    std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+    for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
+    std::ranges::sort(entries, {}, [](const auto& entry) {
+      return std::pair(entry.first->source().begin.line, entry.first->source().begin.column);
+    });
+    for (const auto& [key, node] : entries) {
+      const toml::table* backend = node->as_table();
+      const std::size_t line = key->source().begin.line;
+      if (!backend || !is_name(key->str()))
+        return fail(line,
                     fmt::format("backend.{} is not a table whose name is made of a-z, 0-9, - and _",
-                                shown(key.str())));
-      if (auto done = read_backend(std::string(key.str()), key.source().begin.line, *backend);
-          !done)
-        return done;
+                                shown(key->str())));
+      if (auto done = read_backend(std::string(key->str()), line, *backend); !done) return done;
     }
     return {};
   }
