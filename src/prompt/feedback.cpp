@@ -45,6 +45,30 @@ std::optional<double> number(const nlohmann::json& result, const char* key) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
+/// On which kind of input it failed, and how many trials went well before.
+std::string failed_trial(const nlohmann::json& result) {
+  const auto trials = result.find("trials");
+  if (trials == result.end() || !trials->is_array()) return {};
+  std::size_t passed = 0;
+  for (const auto& trial : *trials) {
+    if (!trial.is_object() || !trial.value("counted", nlohmann::json(true)).is_boolean()) return {};
+    const auto good = trial.find("passed"), kind = trial.find("kind");
+    if (good == trial.end() || !good->is_boolean()) return {};
+    if (!trial.value("counted", true)) continue;
+    if (good->get<bool>()) {
+      ++passed;
+    } else if (kind != trial.end() && kind->is_string()) {
+      const auto& name = kind->get_ref<const std::string&>();
+      const bool plain =
+          !name.empty() && name.size() <= 40 &&
+          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_- ") == std::string::npos;
+      return fmt::format("{} trial{} went well; it failed on inputs of the kind `{}`.", passed,
+                         passed == 1 ? "" : "s", plain ? name : "other");
+    }
+  }
+  return {};
+}
+
 std::string time_text(double us) {
   if (us < 1000) return fmt::format("{:.1f} us", us);
   return us < 1e6 ? fmt::format("{:.3f} ms", us / 1000) : fmt::format("{:.3f} s", us / 1e6);
@@ -81,11 +105,14 @@ std::string telling_part(std::string_view log, std::size_t max_lines, std::size_
 }
 
 std::string details_of(const nlohmann::json& result) {
+  std::string text;
   const auto message = result.find("message");
-  if (message == result.end() || !message->is_string()) return {};
-  const std::string text =
-      telling_part(build::clean_log(message->get_ref<const std::string&>(), {}));
-  return text.empty() ? std::string() : fenced("", text);
+  if (message != result.end() && message->is_string())
+    text = telling_part(build::clean_log(message->get_ref<const std::string&>(), {}));
+  if (!text.empty()) text = fenced("", text);
+  const std::string trial = failed_trial(result);
+  if (!text.empty() && !trial.empty()) text += "\n\n";
+  return text + trial;
 }
 
 std::string speed_of(const nlohmann::json& result) {

@@ -14,7 +14,8 @@ namespace kb::prompt {
 std::string telling_part(std::string_view log, std::size_t max_lines = 40,
                          std::size_t max_line_bytes = 400);
 
-/// The result's message, fenced; empty when there is none.
+/// The result's message, fenced, and the kind of input that it failed on; empty when there is
+/// neither.
 std::string details_of(const nlohmann::json& result);
 
 /// Times, speedup with its interval, the least time that the device allows, errors: what of it the
