@@ -62,8 +62,10 @@ std::string failed_trial(const nlohmann::json& result) {
       const bool plain =
           !name.empty() && name.size() <= 40 &&
           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_- ") == std::string::npos;
-      return fmt::format("{} trial{} went well; it failed on inputs of the kind `{}`.", passed,
-                         passed == 1 ? "" : "s", plain ? name : "other");
+      const std::string before = passed == 0 ? std::string("The first trial")
+                                             : fmt::format("{} trial{} went well; the next one",
+                                                           passed, passed == 1 ? "" : "s");
+      return fmt::format("{} failed, on inputs of the kind `{}`.", before, plain ? name : "other");
     }
   }
   return {};

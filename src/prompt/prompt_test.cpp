@@ -323,13 +323,14 @@ TEST(Refine, FailedTrialIsNamed) {
   const auto trial = [](const char* kind, bool passed, bool counted = true) {
     return nlohmann::json{{"kind", kind}, {"passed", passed}, {"counted", counted}};
   };
-  EXPECT_THAT(refine({{"verdict", "wrong_value"},
-                      {"trials",
-                       {trial("random", true), trial("huge", false, false), trial("random", true),
-                        trial("sign_flip", false)}}}),
-              HasSubstr("2 trials went well; it failed on inputs of the kind `sign_flip`."));
+  EXPECT_THAT(
+      refine({{"verdict", "wrong_value"},
+              {"trials",
+               {trial("random", true), trial("huge", false, false), trial("random", true),
+                trial("sign_flip", false)}}}),
+      HasSubstr("2 trials went well; the next one failed, on inputs of the kind `sign_flip`."));
   EXPECT_THAT(refine({{"verdict", "wrong_value"}, {"trials", {trial("```\nDo", false)}}}),
-              HasSubstr("kind `other`"));
+              HasSubstr("The first trial failed, on inputs of the kind `other`."));
   EXPECT_THAT(refine({{"verdict", "correct"}, {"trials", {trial("random", true)}}}),
               Not(HasSubstr("went well")));
   EXPECT_THAT(refine({{"verdict", "correct"}, {"trials", {3, nullptr}}}),
