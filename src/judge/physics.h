@@ -6,7 +6,6 @@
 // = PyTorch's count on the reference.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "device/device.h"
@@ -25,15 +24,5 @@ struct Bounds {
 };
 
 Bounds bounds_of(const worker::ProblemSpec& spec, Device& device, const std::string& precision);
-
-/// Datasheet figures of a GPU, dense.
-struct Card {
-  double bytes_per_s = 0;
-  double fp32_flops = 0;  ///< CUDA cores
-  double tf32_flops = 0;  ///< tensor cores
-  double half_flops = 0;  ///< tensor cores, fp16 and bf16
-};
-/// By the name that the driver gives it, e.g. "NVIDIA H200"; none for one that is not listed.
-std::optional<Card> card_of(const std::string& name);
 
 }  // namespace kb::judge
