@@ -318,7 +318,7 @@ std::expected<bool, Fault> Reference::truth(Call call) {
 }
 
 std::expected<void, Fault> Reference::prepare_turn() {
-  worker_.pause();
+  pause();
   if (timed_.in_turns() && turns_of_stub_)
     if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
   if (!timed_.in_turns()) {

@@ -71,6 +71,9 @@ class Reference {
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls);
   /// Computes the float64 truth of slot 0. False: not possible for this model.
   std::expected<bool, worker::Fault> truth(worker::Call call);
+  /// Stops the oracle, whose threads may still spin after their work. Before any timed turn, the
+  /// candidate's too; prepare_turn() does it by itself.
+  void pause() { worker_.pause(); }
   /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
   /// is not ours ran on the device, as judge::arm_turn does.
   std::expected<void, worker::Fault> prepare_turn();

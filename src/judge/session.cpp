@@ -281,12 +281,13 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
                                                     bool candidate_first, std::string_view place) {
   const auto tolerance = as_comparison(reference_.tolerances());
   if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-  if (auto prepared = our(reference_.prepare_turn()); !prepared)
-    return std::unexpected(prepared.error());
-  if (auto prepared = contestant_.prepare_turn(); !prepared)
-    return std::unexpected(prepared.error());
+  reference_.pause();
   measure::Pair pair{static_cast<int>(calls.size()), 0, 0};
   for (const bool candidate_turn : {candidate_first, !candidate_first}) {
+    // Each side right before its own turn: who is prepared last would be the warmer one.
+    auto prepared =
+        candidate_turn ? contestant_.prepare_turn() : our(reference_.prepare_turn());
+    if (!prepared) return std::unexpected(prepared.error());
     const int times = candidate_turn ? contestant_.arm_turn(calls) : reference_.arm_turn(calls);
     if (auto calm = disturbed(times); !calm) return std::unexpected(calm.error());
     if (!candidate_turn) {
