@@ -28,7 +28,7 @@ using testing::Not;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
-const std::string kKey = "test-key";
+const std::string kKey = "test-key-0123456789";
 const std::string kCode = "class ModelNew(torch.nn.Module):";
 
 /// The server as a child process; it ends when its standard input does.

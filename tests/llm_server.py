@@ -4,7 +4,7 @@
 
 listens on a free port of this machine, prints the port as its first line, and serves until its standard
 input ends. The model's name says what each request meets: `good`, or a fault (a method of Behaviour), or
-`seq.a.b.c`: a for the first request, b for the second, c for every later one. The key is `test-key`.
+`seq.a.b.c`: a for the first request, b for the second, c for every later one. The key is KEY.
 --log gets one JSON line a request; --answer is what a good model says.
 """
 import argparse
@@ -15,7 +15,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-KEY = "test-key"
+KEY = "test-key-0123456789"
 ANSWER = "Here is the kernel.\n\n```python\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n    pass\n```\n"
 THOUGHT = "One read, one write: it is bound by memory."
 BIG = 10 << 20

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "llm/text.h"
 #include "problem/text_file.h"
@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An answer's file holds up to 8 MiB of text, escaped, twice (text and code).
-constexpr std::uintmax_t kMaxRecordBytes = std::uintmax_t{64} << 20;
+// The largest answer that may be asked for has 32 MiB, and escapes can make six bytes of one.
+constexpr std::uintmax_t kMaxRecordBytes = std::uintmax_t{256} << 20;
 
 std::string dump(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -63,10 +63,10 @@ std::expected<nlohmann::json, std::string> read_json(const fs::path& file) {
   if (fs::file_size(file, error) > kMaxRecordBytes)
     return std::unexpected(fmt::format("{} is too large for an answer's file", shown));
   std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf()))
-    return std::unexpected(fmt::format("{} cannot be read", shown));
-  auto parsed = parse_json(text.str());
+  if (!stream) return std::unexpected(fmt::format("{} cannot be read", shown));
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (stream.bad()) return std::unexpected(fmt::format("{} cannot be read", shown));
+  auto parsed = parse_json(text);
   if (!parsed || !parsed->json.is_object())
     return std::unexpected(fmt::format("{} is damaged: it is not a JSON object", shown));
   return std::move(parsed->json);
@@ -164,7 +164,9 @@ std::expected<std::optional<Record>, std::string> AnswerFolder::find(
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   auto record = read_record(file);
-  if (!record) return std::unexpected(fmt::format("{}; delete it to ask again", record.error()));
+  if (!record)
+    return std::unexpected(
+        fmt::format("{}; move it away to have its question asked again", record.error()));
   return std::move(*record);
 }
 

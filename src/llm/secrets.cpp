@@ -11,9 +11,9 @@ namespace kb::llm {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
+  const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 bool is_name(std::string_view text) {
