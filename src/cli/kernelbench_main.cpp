@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   const std::vector<Command> commands = {add_doctor(app),
                                          add_problems_list(*problems),
                                          add_problems_show(*problems),
+                                         add_generate(app),
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),
