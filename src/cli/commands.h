@@ -17,6 +17,7 @@ Command add_doctor(CLI::App& root);
 Command add_problems_list(CLI::App& problems);
 Command add_problems_show(CLI::App& problems);
 Command add_prompt(CLI::App& root);
+Command add_generate(CLI::App& root);
 Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
 Command add_run(CLI::App& root);

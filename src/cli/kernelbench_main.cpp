@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
                                          add_problems_list(*problems),
                                          add_problems_show(*problems),
                                          add_prompt(app),
+                                         add_generate(app),
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),

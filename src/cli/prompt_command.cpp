@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "card/card.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/prompting.h"
 #include "problem/problem.h"
 #include "problem/text_file.h"
 #include "prompt/prompt.h"
@@ -16,35 +16,10 @@ namespace {
 
 struct PromptFlags {
   std::string problem;
-  std::string backend = "cuda", precision = "fp32", shots = "one", gpu = "none", size = "public";
-  std::string prompts, result, candidate;
-  bool with_hardware = false, json = false;
+  PromptingFlags prompting;
+  std::string result, candidate;
+  bool json = false;
 };
-
-const card::Card* card_from(const std::string& name) {
-  if (name == "none") return nullptr;
-  if (const auto* card = card::find(name)) return card;
-  std::string known;
-  for (const auto& card : card::all()) known += fmt::format("{}, ", card.key);
-  throw UsageError(
-      fmt::format("there is no GPU '{}'; give {}or none", problem::printable(name), known));
-}
-
-prompt::Request request_from(const PromptFlags& flags) {
-  const auto shots = prompt::parse_shots(flags.shots);
-  if (!shots)
-    throw UsageError(
-        fmt::format("--shots is zero, one or few, not '{}'", problem::printable(flags.shots)));
-  prompt::Request request{.backend = flags.backend,
-                          .precision = flags.precision,
-                          .shots = *shots,
-                          .gpu = card_from(flags.gpu),
-                          .with_hardware = flags.with_hardware,
-                          .size = flags.size};
-  if (flags.with_hardware && !request.gpu)
-    throw UsageError("--with-hardware needs a card to describe: add --gpu NAME");
-  return request;
-}
 
 /// The message that follows on a judgement.
 std::string refinement(const PromptFlags& flags, const prompt::Library& library,
@@ -65,9 +40,9 @@ int show(const PromptFlags& flags) {
     throw UsageError(
         "--result and --candidate go together: a judgement and the kernel that it is of");
   const auto problem = value_or_usage_error(problem::find(flags.problem));
-  const auto library =
-      value_or_usage_error(prompt::Library::load(problem::installation_root(), flags.prompts));
-  const auto request = request_from(flags);
+  const auto library = value_or_usage_error(
+      prompt::Library::load(problem::installation_root(), flags.prompting.prompts));
+  const auto request = request_from(flags.prompting);
   const auto prompt = value_or_usage_error(library.render(problem, request));
   const std::string next =
       flags.result.empty() ? std::string() : refinement(flags, library, request);
@@ -79,7 +54,7 @@ int show(const PromptFlags& flags) {
     fmt::print("{}\n", nlohmann::json{{"problem", problem.label},
                                       {"backend", request.backend},
                                       {"precision", request.precision},
-                                      {"shots", flags.shots},
+                                      {"shots", flags.prompting.shots},
                                       {"examples", prompt.examples},
                                       {"gpu", request.gpu ? nlohmann::json(request.gpu->key)
                                                           : nlohmann::json(nullptr)},
@@ -102,21 +77,7 @@ Command add_prompt(CLI::App& root) {
   auto* app = root.add_subcommand("prompt", "Print what a language model would be sent");
   app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")
       ->required();
-  app->add_option("--backend", flags->backend,
-                  "cpp, cuda_cpp, cuda, triton, cute, tilelang, thunderkittens, cupy, hip, helion, "
-                  "cuda_tile, or one of your --prompts file")
-      ->capture_default_str();
-  app->add_option("--precision", flags->precision, "fp32, fp16 or bf16")->capture_default_str();
-  app->add_option("--shots", flags->shots, "zero, one or few worked examples")
-      ->capture_default_str();
-  app->add_option("--gpu", flags->gpu, "the card to write for, e.g. h200, or none")
-      ->capture_default_str();
-  app->add_flag("--with-hardware", flags->with_hardware,
-                "describe the card: figures, terms, good practice");
-  app->add_option("--size", flags->size, "public, or a key of the problem's SIZES")
-      ->capture_default_str();
-  app->add_option("--prompts", flags->prompts,
-                  "a file of texts that replace ours (docs/prompts.md)");
+  add_prompting_options(*app, flags->prompting);
   app->add_option("--result", flags->result,
                   "what `eval --json` printed: adds the message that gives it back to the model");
   app->add_option("--candidate", flags->candidate, "with --result: the kernel that was judged");
