@@ -17,6 +17,7 @@ from .channel import Channel, ChannelError, close_all
 from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
+from .lint import lint_apart
 from .reference import MODES, Reference
 from .timing import time_calls
 
@@ -26,7 +27,7 @@ MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 # The kind of an error that does not know its own, by request.
 _KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
           "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
-          "time": "runtime"}
+          "time": "runtime", "lint": "problem"}
 
 
 def main(argv=None):
@@ -60,7 +61,8 @@ class Worker:
         self._operations = {
             "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
-            "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time}
+            "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
+            "lint": self._lint}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -160,6 +162,11 @@ class Worker:
         model, inputs = subject.model, itertools.cycle([arena.inputs[s] for s in request["slots"]])
         return {"times_us": time_calls(self._device, request["mode"], request["warmup"], request["reps"],
                                        lambda: model(*next(inputs)))}
+
+    def _lint(self, request, fds):
+        if request["device"] != "cpu":
+            raise WorkerError("unsupported", "problems are linted on the CPU")
+        return lint_apart(request, open_device("cpu"), self._channel)
 
     def _need(self, what, name):
         if what is None:

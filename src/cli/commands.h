@@ -16,6 +16,7 @@ struct Command {
 Command add_doctor(CLI::App& root);
 Command add_problems_list(CLI::App& problems);
 Command add_problems_show(CLI::App& problems);
+Command add_problems_check(CLI::App& problems);
 Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
 Command add_run(CLI::App& root);

@@ -37,6 +37,9 @@ std::expected<Worker, Fault> TorchPool::start() {
   command.argv = {options_.python.executable, "-I", "-B",
                   (options_.package_folder / "kernelbench_worker/__main__.py").string()};
   command.environment = worker_environment(options_.threads);
+  if (!options_.bind_threads)
+    std::erase_if(command.environment,
+                  [](const auto& variable) { return variable.first == "OMP_PROC_BIND"; });
   for (const auto& folder : options_.python.folders)
     command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options_.package_folder.string(), "", false});
@@ -45,7 +48,7 @@ std::expected<Worker, Fault> TorchPool::start() {
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
   show_device(command, options_.needs);
-  restrict_cpus(command, options_.threads);
+  if (options_.bind_threads) restrict_cpus(command, options_.threads);
   return Worker::start(launcher_, std::move(command));
 }
 
