@@ -147,7 +147,7 @@ class Lint:
 
     def _outputs(self, inputs):
         """The default outputs, which nothing writes to later."""
-        return [t.clone() for t in self._reference.call(inputs, _CALL_SEED)]
+        return [t.detach().clone() for t in self._reference.call(inputs, _CALL_SEED)]
 
     def _same_shapes(self, outputs):
         shapes = [[(t.dtype, tuple(t.shape)) for t in output] for output in outputs]
@@ -184,7 +184,7 @@ class Lint:
             elif all(_accepted(_constant_like(value, v), v) for v in rest):
                 self._finding("constant", f"a constant passes for output {i}")
             elif all(_accepted(value, v) for v in rest):
-                self._finding("seed", f"output {i} is the same whatever the inputs are")
+                self._finding("seed", f"the output {i} of one input passes for those of others")
 
     # ---- float64 ----------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class _Model:
                 result = self.model(*(inputs if grad else [self.cast(v) for v in inputs]))
             tensors = flatten(result, self._device)
             # A copy: an output may be the very weight that is changed next.
-            return tensors if grad else [plain(t, self._device).clone() for t in tensors]
+            return tensors if grad else [plain(t, self._device).detach().clone() for t in tensors]
         finally:
             torch.set_default_dtype(default)
 
@@ -361,7 +361,7 @@ class _Dependence:
             if not isinstance(total, torch.Tensor):
                 return
             gradients = torch.autograd.grad(total, list(places.values()), allow_unused=True)
-        except RuntimeError as exception:  # writes in place, or an operation without a derivative
+        except Exception as exception:  # writes in place, an operation without a derivative, or of its own mind
             if is_out_of_memory(exception):
                 raise
             return

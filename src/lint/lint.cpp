@@ -40,8 +40,15 @@ const nlohmann::json* list_of(const nlohmann::json& json, const char* name) {
                                                                                   : nullptr;
 }
 
+// The last line of a traceback, or the sentence.
+std::string last_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  if (const auto end = text.rfind('\n'); end != text.npos) text.remove_prefix(end + 1);
+  return problem::printable(text.substr(0, kMaxText));
+}
+
 Finding finding_of(const Fault& fault, const Options& options) {
-  const auto text = problem::printable(fault.text.substr(0, kMaxText));
+  const auto text = last_line(fault.text);
   switch (fault.kind) {
     case FaultKind::out_of_memory: return {"memory", text};
     case FaultKind::timeout:
