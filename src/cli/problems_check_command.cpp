@@ -12,7 +12,7 @@
 #include "cli/failure.h"
 #include "cli/judging.h"
 #include "cli/progress.h"
-#include "lint/lint.h"
+#include "examine/lint.h"
 #include "problem/problem.h"
 
 namespace kb::cli {
@@ -34,7 +34,7 @@ struct CheckFlags {
 /// What is to be looked at, what could not even be read, and what it must not be a copy of.
 struct Selection {
   std::vector<problem::Problem> problems;
-  std::vector<lint::Report> unreadable;
+  std::vector<examine::Report> unreadable;
   std::vector<problem::Problem> all;
 };
 
@@ -63,7 +63,7 @@ Selection select(const CheckFlags& flags) {
   return selection;
 }
 
-nlohmann::json json_of(const lint::Report& report) {
+nlohmann::json json_of(const examine::Report& report) {
   nlohmann::json json = {{"id", report.label},    {"name", report.name},
                          {"hash", report.hash},   {"size", report.size},
                          {"notes", report.notes}, {"seconds", report.seconds}};
@@ -77,7 +77,7 @@ nlohmann::json json_of(const lint::Report& report) {
 }
 
 // One line a problem, and one more for each further finding and note.
-void print(const lint::Report& report) {
+void print(const examine::Report& report) {
   std::vector<std::string> lines;
   for (const auto& finding : report.findings)
     lines.push_back(fmt::format("{}: {}", finding.rule, finding.text));
@@ -88,7 +88,7 @@ void print(const lint::Report& report) {
   for (std::size_t i = 1; i < lines.size(); ++i) fmt::print("{:73}{}\n", "", lines[i]);
 }
 
-void print_summary(const std::vector<lint::Report>& reports, double seconds) {
+void print_summary(const std::vector<examine::Report>& reports, double seconds) {
   std::map<std::string, int> by_rule;
   int bad = 0;
   for (const auto& report : reports) {
@@ -107,26 +107,26 @@ int check(const CheckFlags& flags) {
   const JudgingFlags judging{.sandbox = flags.sandbox, .python = flags.python};
   const auto launcher = make_launcher(judging);
   const auto root = problem::installation_root();
-  const lint::Environment environment{
+  const examine::Environment environment{
       *launcher,
       value_or_usage_error(worker::probe_python(worker::choose_python(flags.python, root))),
       root / "python"};
-  lint::Options options{
+  examine::Options options{
       .size = flags.size,
       .set = assignments(flags.set),
       .jobs = flags.jobs > 0 ? flags.jobs : std::max(std::thread::hardware_concurrency(), 1u),
       .time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_s * 1000)),
       .memory_bytes = static_cast<std::uint64_t>(flags.memory_gb * 1e9)};
-  std::vector<lint::Report> reports;
+  std::vector<examine::Report> reports;
   {
     Progress progress("checked", selection.problems.size());
     reports = value_or_usage_error(
-        lint::lint(environment, selection.problems, options, [&](const lint::Report& report) {
+        examine::lint(environment, selection.problems, options, [&](const examine::Report& report) {
           progress.working_on(report.label);
           progress.done("");
         }));
   }
-  lint::find_duplicates(reports, selection.all);
+  examine::find_duplicates(reports, selection.all);
   std::ranges::move(selection.unreadable, std::back_inserter(reports));
 
   if (flags.json) {

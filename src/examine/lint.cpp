@@ -1,4 +1,4 @@
-#include "lint/lint.h"
+#include "examine/lint.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 #include "problem/text_file.h"
 #include "worker/torch_pool.h"
 
-namespace kb::lint {
+namespace kb::examine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -196,4 +196,4 @@ void find_duplicates(std::span<Report> reports, std::span<const problem::Problem
   }
 }
 
-}  // namespace kb::lint
+}  // namespace kb::examine

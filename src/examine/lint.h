@@ -22,7 +22,7 @@
 #include "worker/python_environment.h"
 #include "worker/spec.h"
 
-namespace kb::lint {
+namespace kb::examine {
 
 /// A reason not to judge kernels by a problem.
 struct Finding {
@@ -78,4 +78,4 @@ void find_duplicates(std::span<Report> reports, std::span<const problem::Problem
 /// Error: one sentence.
 std::expected<void, std::string> parse_reply(const nlohmann::json& reply, Report& report);
 
-}  // namespace kb::lint
+}  // namespace kb::examine

@@ -1,12 +1,12 @@
-#include "lint/lint.h"
+#include "examine/lint.h"
 
 #include <gmock/gmock.h>
 
 namespace {
 
-using kb::lint::find_duplicates;
-using kb::lint::parse_reply;
-using kb::lint::Report;
+using kb::examine::find_duplicates;
+using kb::examine::parse_reply;
+using kb::examine::Report;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
@@ -26,7 +26,7 @@ TEST(Lint, ReadsAReply) {
   Report report;
   ASSERT_TRUE(parse_reply(reply(), report));
   EXPECT_EQ(report.size, "small");
-  EXPECT_THAT(report.findings, ElementsAre(Field(&kb::lint::Finding::rule, "zero")));
+  EXPECT_THAT(report.findings, ElementsAre(Field(&kb::examine::Finding::rule, "zero")));
   EXPECT_THAT(report.notes, ElementsAre("not compared"));
   EXPECT_EQ(report.weakest, (std::pair<std::string, double>{"bias", 0.25}));
   EXPECT_EQ(report.spec->params.size(), 1u);
@@ -75,7 +75,7 @@ TEST(Lint, FindsDuplicatesAmongAllProblems) {
                                  {.label = "level1/4", .hash = "other"}};
   find_duplicates(reports, all);
   EXPECT_THAT(reports[0].findings,
-              ElementsAre(Field(&kb::lint::Finding::text, HasSubstr("level1/1, level1/3"))));
+              ElementsAre(Field(&kb::examine::Finding::text, HasSubstr("level1/1, level1/3"))));
   EXPECT_THAT(reports[1].findings, IsEmpty());
 }
 
