@@ -16,18 +16,13 @@ A file may say of itself:
   INERT = ("conv.bias", "*.k_proj.bias")   weights (fnmatch patterns) known to have no effect. Then they must have none.
   ALTERED = "why"                          how it differs from the public problem of its id.
 """
-import contextlib
 import fnmatch
 import inspect
-import json
 import math
-import os
-import signal
 
 import torch
 
-from .channel import REPLY_LIMIT_BYTES
-from .errors import WorkerError, error_of, is_out_of_memory
+from .errors import WorkerError, is_out_of_memory
 from .outputs import flatten, plain, same_bits
 from .reference import Reference
 from .state import Buffers
@@ -42,60 +37,6 @@ _LEAST_SIZE = 1e-2
 _SEEDS = 20001, 20002, 20003  # of inputs: any will do, the same on each run so that a check repeats
 _CALL_SEED = 7                # of the generator during a call
 _MAX_NAMED = 12               # tensors named in one finding
-
-
-def lint_apart(request, device, channel):
-    """Lints in a process of its own, forked from this one, which has torch imported and runs none of the file.
-
-    `channel` is the control socket, which is not for the child.
-    """
-    if "transformers" in request["source"]:
-        with contextlib.suppress(ImportError):
-            import transformers  # noqa: F401  here once, and not in each child
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        channel.close()
-        _answer(writing, request, device)
-    os.close(writing)
-    try:
-        answer = _read(reading)
-    finally:
-        os.close(reading)
-        _, status = os.waitpid(child, 0)
-    try:
-        reply = json.loads(answer)
-        if isinstance(reply, dict):
-            return reply
-    except ValueError:
-        pass
-    how = (f"a signal ({signal.strsignal(os.WTERMSIG(status))})" if os.WIFSIGNALED(status)
-           else f"exit status {os.waitstatus_to_exitcode(status)}")
-    raise WorkerError("problem", f"the process that ran the problem ended by {how}")
-
-
-def _answer(fd, request, device):
-    """Writes the reply to `fd` and ends the process, whatever the problem's code does."""
-    try:
-        try:
-            reply = {"ok": True, **Lint(request, device).report()}
-        except BaseException as exception:
-            reply = {"ok": False, "error": error_of(exception, "problem")}
-        with os.fdopen(fd, "wb") as file:
-            file.write(json.dumps(reply, allow_nan=False).encode("utf-8", "replace"))
-    finally:
-        os._exit(0)
-
-
-def _read(fd):
-    data = bytearray()
-    while len(data) <= REPLY_LIMIT_BYTES:
-        piece = os.read(fd, 1 << 16)
-        if not piece:
-            break
-        data += piece
-    return data
 
 
 class Lint:

@@ -40,8 +40,7 @@ class Reference:
         """
         problem, seed = self.problem, self.problem.weight_seed
         inputs = problem.draw_inputs(seed)
-        spec = {"inputs": [self._describe_input(value, i) for i, value in enumerate(inputs)],
-                "params": self._describe_params(), "sizes": list(problem.sizes)}
+        spec = describe_load(problem, self.model, inputs)
         untouched = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
 
         self._device.seed(seed)
@@ -178,17 +177,22 @@ class Reference:
         with blame_problem(self.problem.path, "reading the outputs"):
             return [plain(tensor, self._device) for tensor in flatten(result, self._device)]
 
-    def _describe_input(self, value, index):
-        what = f"input {index} of get_inputs()"
-        if isinstance(value, torch.Tensor):
-            return {"kind": "tensor", **describe(value, what)}
-        self.problem.check_value(value, what)
-        return {"kind": "value", "value": value}
 
-    def _describe_params(self):
-        parameters = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
-        return [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
-                for name, value in state_tensors(self.model).items()]
+def describe_load(problem, model, inputs):
+    """Returns the part of the protocol's `spec` that is known without a call of the model."""
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return {"inputs": [_describe_input(problem, value, i) for i, value in enumerate(inputs)],
+            "params": [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
+                       for name, value in state_tensors(model).items()],
+            "sizes": list(problem.sizes)}
+
+
+def _describe_input(problem, value, index):
+    what = f"input {index} of get_inputs()"
+    if isinstance(value, torch.Tensor):
+        return {"kind": "tensor", **describe(value, what)}
+    problem.check_value(value, what)
+    return {"kind": "value", "value": value}
 
 
 class _Stub(torch.nn.Module):

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
+#include "cli/problem_selection.h"
 #include "cli/progress.h"
 #include "examine/lint.h"
 #include "problem/problem.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct CheckFlags {
   std::vector<std::string> problems;
-  int level = 0;
+  SelectionFlags selection;
   std::string size = "auto";
   std::vector<std::string> set;
   unsigned jobs = 0;
@@ -32,35 +33,35 @@ struct CheckFlags {
 };
 
 /// What is to be looked at, what could not even be read, and what it must not be a copy of.
-struct Selection {
+struct Subjects {
   std::vector<problem::Problem> problems;
   std::vector<examine::Report> unreadable;
   std::vector<problem::Problem> all;
 };
 
-Selection select(const CheckFlags& flags) {
-  Selection selection;
-  const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
-  for (const auto& entry : catalog.entries()) {
-    auto problem = catalog.load(entry.id);
-    if (problem) selection.all.push_back(*problem);
-    if (!flags.problems.empty() || (flags.level > 0 && entry.id.level != flags.level)) continue;
-    if (problem)
-      selection.problems.push_back(std::move(*problem));
-    else
-      selection.unreadable.push_back(
+Subjects select(const CheckFlags& flags) {
+  Subjects subjects;
+  const Selection selection(flags.selection);
+  for (const auto& entry : selection.catalog().entries()) {
+    auto problem = selection.catalog().load(entry.id);
+    if (problem) subjects.all.push_back(*problem);
+    if (!flags.problems.empty()) continue;
+    if (problem && selection.has(entry, *problem))
+      subjects.problems.push_back(std::move(*problem));
+    else if (!problem && selection.has(entry))
+      subjects.unreadable.push_back(
           {.label = entry.id.text(), .name = entry.name, .findings = {{"load", problem.error()}}});
   }
   for (const auto& argument : flags.problems) {
-    auto problem = value_or_usage_error(problem::find(argument));
+    auto problem = value_or_usage_error(problem::find(argument, flags.selection.set));
     const auto same_file = [&](const auto& other) { return other.path == problem.path; };
-    if (std::ranges::any_of(selection.problems, same_file)) continue;
-    if (std::ranges::none_of(selection.all, same_file)) selection.all.push_back(problem);
-    selection.problems.push_back(std::move(problem));
+    if (std::ranges::any_of(subjects.problems, same_file)) continue;
+    if (std::ranges::none_of(subjects.all, same_file)) subjects.all.push_back(problem);
+    subjects.problems.push_back(std::move(problem));
   }
-  if (selection.problems.empty() && selection.unreadable.empty())
-    throw UsageError(fmt::format("there is no problem in level {}", flags.level));
-  return selection;
+  if (subjects.problems.empty() && subjects.unreadable.empty())
+    throw UsageError("no problem is selected by --level, --family, --name or --subset");
+  return subjects;
 }
 
 nlohmann::json json_of(const examine::Report& report) {
@@ -103,7 +104,7 @@ void print_summary(const std::vector<examine::Report>& reports, double seconds) 
 
 int check(const CheckFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
-  auto selection = select(flags);
+  auto subjects = select(flags);
   const JudgingFlags judging{.sandbox = flags.sandbox, .python = flags.python};
   const auto launcher = make_launcher(judging);
   const auto root = problem::installation_root();
@@ -111,23 +112,24 @@ int check(const CheckFlags& flags) {
       *launcher,
       value_or_usage_error(worker::probe_python(worker::choose_python(flags.python, root))),
       root / "python"};
-  examine::Options options{
+  const examine::Terms terms{
       .size = flags.size,
       .set = assignments(flags.set),
-      .jobs = flags.jobs > 0 ? flags.jobs : std::max(std::thread::hardware_concurrency(), 1u),
       .time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_s * 1000)),
       .memory_bytes = static_cast<std::uint64_t>(flags.memory_gb * 1e9)};
+  const unsigned jobs =
+      flags.jobs > 0 ? flags.jobs : std::max(std::thread::hardware_concurrency(), 1u);
   std::vector<examine::Report> reports;
   {
-    Progress progress("checked", selection.problems.size());
-    reports = value_or_usage_error(
-        examine::lint(environment, selection.problems, options, [&](const examine::Report& report) {
-          progress.working_on(report.label);
-          progress.done("");
-        }));
+    Progress progress("checked", subjects.problems.size());
+    reports = value_or_usage_error(examine::lint(environment, subjects.problems, terms, jobs,
+                                                 [&](const examine::Report& report) {
+                                                   progress.working_on(report.label);
+                                                   progress.done("");
+                                                 }));
   }
-  examine::find_duplicates(reports, selection.all);
-  std::ranges::move(selection.unreadable, std::back_inserter(reports));
+  examine::find_duplicates(reports, subjects.all);
+  std::ranges::move(subjects.unreadable, std::back_inserter(reports));
 
   if (flags.json) {
     auto json = nlohmann::json::array();
@@ -150,7 +152,7 @@ Command add_problems_check(CLI::App& problems) {
       "check", "Run problems and look for what makes them unfit to judge kernels by");
   app->add_option("problems", flags->problems,
                   "ids such as level1/19, or problem files; default: the whole set");
-  app->add_option("--level", flags->level, "only this level")->check(CLI::Range(1, 4));
+  add_selection_options(*app, flags->selection);
   app->add_option("--size", flags->size,
                   "auto: small where a file has that size, else public; or a size by name")
       ->capture_default_str();

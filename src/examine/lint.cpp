@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "problem/text_file.h"
-#include "worker/torch_pool.h"
 
 namespace kb::examine {
 namespace {
@@ -22,10 +21,6 @@ using worker::FaultKind;
 
 constexpr std::size_t kMaxEntries = 64;
 constexpr std::size_t kMaxText = 2000;
-constexpr std::chrono::milliseconds kHelloLimit{300'000};
-// Beside what the problem may use: the process that has torch imported.
-constexpr std::uint64_t kWorkerBytes = 1ull << 30;
-constexpr const char* kWeightSeed = "42";  // the judge's
 
 std::expected<std::string, std::string> text_of(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
@@ -40,78 +35,35 @@ const nlohmann::json* list_of(const nlohmann::json& json, const char* name) {
                                                                                   : nullptr;
 }
 
-// The last line of a traceback, or the sentence.
-std::string last_line(std::string_view text) {
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  if (const auto end = text.rfind('\n'); end != text.npos) text.remove_prefix(end + 1);
-  return problem::printable(text.substr(0, kMaxText));
-}
-
-Finding finding_of(const Fault& fault, const Options& options) {
-  const auto text = last_line(fault.text);
+Finding finding_of(const Fault& fault, const Terms& terms) {
   switch (fault.kind) {
-    case FaultKind::out_of_memory: return {"memory", text};
+    case FaultKind::out_of_memory: return {"memory", last_line(fault.text)};
     case FaultKind::timeout:
-      return {"timeout",
-              fmt::format(
-                  "not done within {} s",
-                  std::chrono::duration_cast<std::chrono::seconds>(options.time_limit).count())};
-    case FaultKind::crashed: return {"crash", text};
-    default: return {"load", text};
+      return {
+          "timeout",
+          fmt::format("not done within {} s",
+                      std::chrono::duration_cast<std::chrono::seconds>(terms.time_limit).count())};
+    case FaultKind::crashed: return {"crash", last_line(fault.text)};
+    default: return {"load", last_line(fault.text)};
   }
 }
 
-// One worker after the other, each for as many problems as it survives.
-class Station {
- public:
-  Station(const Environment& environment, const Options& options)
-      : options_(options),
-        pool_(environment.launcher, {.python = environment.python,
-                                     .package_folder = environment.package_folder,
-                                     .threads = 1,
-                                     .memory_bytes = options.memory_bytes + kWorkerBytes,
-                                     .bind_threads = false}) {}
-
-  std::expected<Report, std::string> look_at(const problem::Problem& problem) {
-    if (!worker_) {
-      auto started = pool_.take();
-      if (!started) return std::unexpected(started.error().text);
-      worker_.emplace(std::move(*started));
-      if (auto hello = worker_->await_hello(kHelloLimit); !hello)
-        return std::unexpected(hello.error().text);
-    }
-    Report report{.label = problem.label, .name = problem.name, .hash = problem.hash};
-    const auto start = Clock::now();
-    const auto reply = worker_->request({{"op", "lint"},
-                                         {"source", problem.source},
-                                         {"path", problem.path.filename().string()},
-                                         {"size", options_.size},
-                                         {"set", options_.set},
-                                         {"precision", "fp32"},
-                                         {"device", "cpu"},
-                                         {"weight_seed", kWeightSeed},
-                                         {"memory_bytes", options_.memory_bytes},
-                                         {"threads", 1}},
-                                        {}, options_.time_limit);
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (!reply) {
-      report.findings.push_back(finding_of(reply.error(), options_));
-      // What did not answer, or not sensibly, is ended; its child has ended in the other cases.
-      if (const auto kind = reply.error().kind;
-          kind != FaultKind::problem && kind != FaultKind::out_of_memory)
-        worker_.reset();
-    } else if (auto parsed = parse_reply(*reply, report); !parsed) {
-      report.findings.push_back(
-          {"crash", fmt::format("the worker's report makes no sense: {}", parsed.error())});
-    }
-    return report;
+// Error: no worker can be started.
+std::expected<Report, std::string> look_at(const problem::Problem& problem, Station& station,
+                                           const Terms& terms) {
+  Report report{.label = problem.label, .name = problem.name, .hash = problem.hash};
+  const auto start = Clock::now();
+  const auto reply = station.ask("lint", problem);
+  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (!reply) {
+    if (reply.error().kind == FaultKind::infrastructure) return std::unexpected(reply.error().text);
+    report.findings.push_back(finding_of(reply.error(), terms));
+  } else if (auto parsed = parse_reply(*reply, report); !parsed) {
+    report.findings.push_back(
+        {"crash", fmt::format("the worker's report makes no sense: {}", parsed.error())});
   }
-
- private:
-  const Options& options_;
-  worker::TorchPool pool_;
-  std::optional<worker::Worker> worker_;
-};
+  return report;
+}
 
 }  // namespace
 
@@ -155,16 +107,16 @@ std::expected<void, std::string> parse_reply(const nlohmann::json& reply, Report
 
 std::expected<std::vector<Report>, std::string> lint(const Environment& environment,
                                                      std::span<const problem::Problem> problems,
-                                                     const Options& options,
+                                                     const Terms& terms, unsigned jobs,
                                                      const Watcher& watcher) {
   std::vector<Report> reports(problems.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;  // of the failure and the watcher
   std::string failure;
   const auto work = [&] {
-    Station station(environment, options);
+    Station station(environment, terms);
     for (std::size_t i; (i = next++) < problems.size();) {
-      auto report = station.look_at(problems[i]);
+      auto report = look_at(problems[i], station, terms);
       const std::scoped_lock lock(mutex);
       if (!report) {
         failure = report.error();
@@ -177,7 +129,7 @@ std::expected<std::vector<Report>, std::string> lint(const Environment& environm
   };
   {
     std::vector<std::jthread> stations;
-    const auto count = std::min<std::size_t>(std::max(options.jobs, 1u), problems.size());
+    const auto count = std::min<std::size_t>(std::max(jobs, 1u), problems.size());
     for (std::size_t i = 0; i < count; ++i) stations.emplace_back(work);
   }
   if (!failure.empty()) return std::unexpected(failure);

@@ -5,10 +5,7 @@
 // A report is no proof against a file that lies: the same process computes and reports.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,9 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "examine/station.h"
 #include "problem/problem.h"
-#include "sandbox/sandbox.h"
-#include "worker/python_environment.h"
 #include "worker/spec.h"
 
 namespace kb::examine {
@@ -47,28 +43,14 @@ struct Report {
   double seconds = 0;
 };
 
-struct Options {
-  std::string size = "auto";  ///< `small` where a file has it, else `public`; or a name of SIZES
-  nlohmann::json set = nlohmann::json::object();  ///< module constants, as in judge::Options
-  unsigned jobs = 1;                              ///< problems at a time
-  std::chrono::milliseconds time_limit{300'000};  ///< of each
-  std::uint64_t memory_bytes = 4ull << 30;        ///< of each
-};
-
-/// What a worker process needs.
-struct Environment {
-  sandbox::Launcher& launcher;
-  worker::PythonEnvironment python;
-  std::filesystem::path package_folder;  ///< holds kernelbench_worker/
-};
-
 /// Called as each report is made, one call at a time.
 using Watcher = std::function<void(const Report&)>;
 
-/// One report a problem, in their order. Error: no worker can be started.
+/// One report a problem, in their order; `jobs` problems at a time. Error: no worker can be
+/// started.
 std::expected<std::vector<Report>, std::string> lint(const Environment& environment,
                                                      std::span<const problem::Problem> problems,
-                                                     const Options& options,
+                                                     const Terms& terms, unsigned jobs,
                                                      const Watcher& watcher = {});
 
 /// Adds a finding to each report whose problem is the same program as another one of `all`.
