@@ -17,6 +17,8 @@ Command add_doctor(CLI::App& root);
 Command add_problems_list(CLI::App& problems);
 Command add_problems_show(CLI::App& problems);
 Command add_problems_check(CLI::App& problems);
+Command add_problems_import(CLI::App& problems);
+Command add_problems_export(CLI::App& problems);
 Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
 Command add_run(CLI::App& root);

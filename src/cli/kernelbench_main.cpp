@@ -24,12 +24,15 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", KERNELBENCH_VERSION);
   app.require_subcommand(1);
   app.footer("Start with:  kernelbench doctor\n             kernelbench run examples/run_cpu");
-  auto* problems = app.add_subcommand("problems", "The problem set: list, show, check");
+  auto* problems =
+      app.add_subcommand("problems", "Problem sets: list, show, check, import, export");
   problems->require_subcommand(1);
   const std::vector<Command> commands = {add_doctor(app),
                                          add_problems_list(*problems),
                                          add_problems_show(*problems),
                                          add_problems_check(*problems),
+                                         add_problems_import(*problems),
+                                         add_problems_export(*problems),
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),
