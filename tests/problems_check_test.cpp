@@ -104,6 +104,29 @@ TEST(ProblemsCheck, OutlivesAFileThatCrashesOrHangs) {
   EXPECT_THAT(hang.rules("hang"), testing::ElementsAre("timeout"));
 }
 
+TEST(ProblemsCheck, ShowsDownloadedModelsReadOnlyAndNothingElseOfTheirFolder) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "hub");
+  folder.write("hub/weights", "0.5");
+  folder.write("token", "secret");
+  ::setenv("HF_HOME", folder.path().c_str(), 1);
+  Check check(
+      {folder.write("reads.py",
+                    "import os\ncache = os.environ['HF_HUB_CACHE']\n"
+                    "scale = float(open(cache + '/weights').read())\n"
+                    "assert os.environ['HF_HUB_OFFLINE'] == '1'\n" +
+                        model("pass", "x * scale")),
+       folder.write("writes.py",
+                    "import os\nopen(os.environ['HF_HUB_CACHE'] + '/new', 'w')\n" + kClean),
+       folder.write("peeks.py",
+                    "import os\nopen(os.environ['HF_HUB_CACHE'] + '/../token')\n" + kClean)});
+  ::unsetenv("HF_HOME");
+  EXPECT_THAT(check.rules("reads"), IsEmpty()) << check.text();
+  if (kernelbench({"doctor"}).out.find("bubblewrap") == std::string::npos) return;
+  EXPECT_THAT(check.rules("writes"), testing::ElementsAre("load"));
+  EXPECT_THAT(check.rules("peeks"), testing::ElementsAre("load"));
+}
+
 TEST(ProblemsCheck, RefusesWhatIsNoProblem) {
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"problems", "check", "level1/999"},

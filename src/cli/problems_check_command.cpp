@@ -56,7 +56,12 @@ Subjects select(const CheckFlags& flags) {
     auto problem = value_or_usage_error(problem::find(argument, flags.selection.set));
     const auto same_file = [&](const auto& other) { return other.path == problem.path; };
     if (std::ranges::any_of(subjects.problems, same_file)) continue;
-    if (std::ranges::none_of(subjects.all, same_file)) subjects.all.push_back(problem);
+    // Under the label that it was asked by, or it would be a copy of itself.
+    if (const auto known = std::ranges::find_if(subjects.all, same_file);
+        known != subjects.all.end())
+      known->label = problem.label;
+    else
+      subjects.all.push_back(problem);
     subjects.problems.push_back(std::move(problem));
   }
   if (subjects.problems.empty() && subjects.unreadable.empty())
