@@ -38,7 +38,8 @@ int list(const ListFlags& flags) {
   const Selection selection(flags.selection);
   auto rows = nlohmann::json::array();
   if (flags.markdown)
-    fmt::print("| id | name | family | what it does |\n| --- | --- | --- | --- |\n");
+    fmt::print("| id | name | family | {} |\n| --- | --- | --- | --- |\n",
+               flags.selection.subset.empty() ? "what it does" : "why it is there");
   for (const auto& entry : selection.catalog().entries()) {
     if (!selection.has(entry)) continue;
     const auto problem = value_or_usage_error(selection.catalog().load(entry.id));
@@ -54,7 +55,7 @@ int list(const ListFlags& flags) {
       const auto altered =
           problem.altered.empty() ? "" : fmt::format(" *Altered:* {}", problem.altered);
       fmt::print("| {} | {} | {} | {} |\n", entry.id.text(), cell(entry.name), problem.family,
-                 cell(problem.summary + altered));
+                 cell(reason.empty() ? problem.summary + altered : reason));
     } else {
       fmt::print("{:<11} {:<44} {:<23} {}{}\n", entry.id.text(), entry.name, problem.family,
                  reason.empty() ? problem.summary : reason,
