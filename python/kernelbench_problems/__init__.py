@@ -1,1 +1,1 @@
-"""Problem sets in the Hugging Face columns code, level, name, problem_id: read, written, fetched. Runs nothing of them."""
+"""Problem sets in the Hugging Face columns code, level, name and problem_id. Runs nothing of them."""

@@ -15,8 +15,9 @@ from .problem import Problem
 from .reference import describe_load
 
 # What moves elements and computes none.
-_MOVES = ("clone", "_to_copy", "copy_", "cat", "stack", "index", "index_select", "embedding", "gather", "constant_pad_nd",
-          "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "fill_", "zero_")
+_MOVES = ("clone", "_to_copy", "copy_", "cat", "stack", "index", "index_select", "embedding", "gather",
+          "constant_pad_nd", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "fill_",
+          "zero_")
 
 
 def describe_problem(request):
