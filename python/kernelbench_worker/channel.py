@@ -60,6 +60,9 @@ class Channel:
         """Tells, without waiting, whether the judge has closed its end."""
         return any(events & (select.POLLHUP | select.POLLERR) for _, events in self._poll.poll(0))
 
+    def close(self):
+        self._socket.close()
+
     def _receive_exactly(self, count):
         data = bytearray(count)
         view = memoryview(data)

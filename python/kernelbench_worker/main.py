@@ -11,12 +11,15 @@ import platform
 
 import torch
 
+from .apart import run_apart
 from .arena import Arena
 from .candidate import Candidate
 from .channel import Channel, ChannelError, close_all
+from .describe import describe_problem
 from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
+from .lint import Lint
 from .reference import MODES, Reference
 from .stub import Stub
 from .timing import time_calls
@@ -27,7 +30,7 @@ MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 # The kind of an error that does not know its own, by request.
 _KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
           "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
-          "time": "runtime"}
+          "time": "runtime", "lint": "problem", "describe": "problem"}
 
 
 def main(argv=None):
@@ -61,7 +64,8 @@ class Worker:
         self._operations = {
             "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
-            "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time}
+            "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
+            "lint": self._lint, "describe": self._describe}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -161,6 +165,15 @@ class Worker:
         model, inputs = subject.model, itertools.cycle([arena.inputs[s] for s in request["slots"]])
         return {"times_us": time_calls(self._device, request["mode"], request["warmup"], request["reps"],
                                        lambda: model(*next(inputs)))}
+
+    def _lint(self, request, fds):
+        if request["device"] != "cpu":
+            raise WorkerError("unsupported", "problems are linted on the CPU")
+        device = open_device("cpu")
+        return run_apart(lambda: Lint(request, device).report(), request["source"], self._channel)
+
+    def _describe(self, request, fds):
+        return run_apart(lambda: describe_problem(request), request["source"], self._channel)
 
     def _need(self, what, name):
         if what is None:

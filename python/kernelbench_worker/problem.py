@@ -20,6 +20,8 @@ from .errors import WorkerError, blame_problem, is_out_of_memory
 from .state import move_attributes
 
 PUBLIC_SIZE = "public"
+SMALL_SIZE = "small"
+AUTO_SIZE = "auto"  # the small size where the file has one, else the public one
 
 
 def execute(source, name, path):
@@ -68,7 +70,10 @@ class Problem:
             self.module = execute(request[source], "kernelbench_problem", self.path)
         self._draw_on_device = device.torch_device.type != "cpu"
         self.sizes = self._read_sizes()
-        self._apply(self._size(request["size"]), request["set"])
+        self.size_name = request["size"]
+        if self.size_name == AUTO_SIZE:
+            self.size_name = SMALL_SIZE if SMALL_SIZE in self.sizes else PUBLIC_SIZE
+        self._apply(self._size(self.size_name), request["set"])
 
     # ---- what the file gives ----------------------------------------------------------------------
 

@@ -16,10 +16,10 @@ class Reference:
     """A problem's Model, built and examined. Its own errors are `problem` errors."""
 
     def __init__(self, request, device):
-        self._problem = Problem(request, device)
+        self.problem = Problem(request, device)
         self._refuse_what_does_not_fit(request.get("memory_bytes", 0))
         self._device = device
-        self.model = self._problem.model()
+        self.model = self.problem.model()
         self.buffers = Buffers(self.model)
         self._truth = None
         self.spec = self._examine()
@@ -27,7 +27,7 @@ class Reference:
 
     def _refuse_what_does_not_fit(self, memory_bytes):
         """Says so at once, where drawing the inputs would end in the memory limit after minutes."""
-        inputs = self._problem.input_bytes()
+        inputs = self.problem.input_bytes()
         # Examining holds the inputs twice, and outputs.
         if memory_bytes and 2 * inputs > memory_bytes:
             raise WorkerError("out_of_memory", f"one set of inputs takes {inputs / 1e9:.1f} GB, "
@@ -38,10 +38,9 @@ class Reference:
 
         Inputs may take much of the device's memory: none is kept longer than it is needed.
         """
-        problem, seed = self._problem, self._problem.weight_seed
+        problem, seed = self.problem, self.problem.weight_seed
         inputs = problem.draw_inputs(seed)
-        spec = {"inputs": [self._describe_input(value, i) for i, value in enumerate(inputs)],
-                "params": self._describe_params(), "sizes": list(problem.sizes)}
+        spec = describe_load(problem, self.model, inputs)
         untouched = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
 
         self._device.seed(seed)
@@ -89,7 +88,7 @@ class Reference:
     def draw_inputs(self, slots, seeds):
         """Draws inputs under each of `seeds` and writes them into the arena's `slots`."""
         for slot, seed in zip(slots, seeds, strict=True):
-            values = self._problem.draw_inputs(seed)
+            values = self.problem.draw_inputs(seed)
             if len(values) != len(slot):
                 raise WorkerError("problem", f"get_inputs() returned {len(values)} values, {len(slot)} before")
             for i, (target, value) in enumerate(zip(slot, values)):
@@ -108,9 +107,9 @@ class Reference:
                 outputs = self._call_truth(slot, seed)
             elif mode == STRICT:
                 with self._device.strict():
-                    outputs = self._call(slot, seed)
+                    outputs = self.call(slot, seed)
             else:
-                outputs = self._call(slot, seed)
+                outputs = self.call(slot, seed)
             if len(outputs) != len(region):
                 raise WorkerError("problem", f"Model returned {len(outputs)} outputs, {len(region)} before")
             for i, (target, value) in enumerate(zip(region, outputs)):
@@ -119,7 +118,8 @@ class Reference:
             if mode == TRUTH:
                 self._device.trim()
 
-    def _call(self, slot, seed):
+    def call(self, slot, seed):
+        """Calls the model on `slot`, which stays as it is, with the buffers of a model just loaded."""
         self.buffers.restore()
         inputs = slot
         if self._mutates_inputs:
@@ -131,7 +131,7 @@ class Reference:
         default = torch.get_default_dtype()
         try:
             if self._truth is None:
-                model = self._float64_model()
+                model = self.float64_model()
                 self._truth = model, Buffers(model)
             model, buffers = self._truth
             buffers.restore()
@@ -147,13 +147,13 @@ class Reference:
         finally:
             torch.set_default_dtype(default)
 
-    def _float64_model(self):
+    def float64_model(self):
         """Builds the model anew, in float64, with the values of the one that is timed.
 
         Anew rather than as a copy: what calls have cached in it must not come along.
         """
         self.buffers.restore()
-        model = self._problem.model().to(torch.float64)
+        model = self.problem.model().to(torch.float64)
         for mine, theirs in ((model.named_parameters(), self.model.named_parameters()),
                              (model.named_buffers(), self.model.named_buffers())):
             values = dict(theirs)
@@ -167,21 +167,26 @@ class Reference:
         return model
 
     def _outputs(self, model, inputs):
-        result = self._problem.call(model, inputs)
-        with blame_problem(self._problem.path, "reading the outputs"):
+        result = self.problem.call(model, inputs)
+        with blame_problem(self.problem.path, "reading the outputs"):
             return [plain(tensor, self._device) for tensor in flatten(result, self._device)]
 
-    def _describe_input(self, value, index):
-        what = f"input {index} of get_inputs()"
-        if isinstance(value, torch.Tensor):
-            return {"kind": "tensor", **describe(value, what)}
-        self._problem.check_value(value, what)
-        return {"kind": "value", "value": value}
 
-    def _describe_params(self):
-        parameters = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
-        return [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
-                for name, value in state_tensors(self.model).items()]
+def describe_load(problem, model, inputs):
+    """Returns the part of the protocol's `spec` that is known without a call of the model."""
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return {"inputs": [_describe_input(problem, value, i) for i, value in enumerate(inputs)],
+            "params": [{"name": name, **describe(value, f"parameter {name}"), "buffer": name not in parameters}
+                       for name, value in state_tensors(model).items()],
+            "sizes": list(problem.sizes)}
+
+
+def _describe_input(problem, value, index):
+    what = f"input {index} of get_inputs()"
+    if isinstance(value, torch.Tensor):
+        return {"kind": "tensor", **describe(value, what)}
+    problem.check_value(value, what)
+    return {"kind": "value", "value": value}
 
 
 def _same_outputs(left, right):

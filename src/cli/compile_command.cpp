@@ -44,7 +44,7 @@ struct Row {
 };
 
 std::vector<Row> load(const SampleFlags& flags) {
-  const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
+  const auto catalog = open_set(flags);
   std::vector<Row> rows;
   for (const auto& sample : select_samples(flags)) {
     Row row{sample, {}, {}, "left_out", {}, false, 0};

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
+#include "cli/problem_selection.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "problem/problem.h"
@@ -17,12 +18,12 @@ namespace {
 
 struct EvalFlags {
   JudgingFlags judging;
-  std::string problem, candidate;
+  std::string problem, set, candidate;
   bool json = false;
 };
 
 int eval(const EvalFlags& flags) {
-  const auto problem = value_or_usage_error(problem::find(flags.problem));
+  const auto problem = value_or_usage_error(problem::find(flags.problem, flags.set));
   const auto candidate = value_or_usage_error(problem::load_candidate(flags.candidate));
   if (const auto missing = check::has_entry_point(candidate))
     throw UsageError(fmt::format("{}: {}", flags.candidate, *missing));
@@ -57,11 +58,13 @@ int eval(const EvalFlags& flags) {
 Command add_eval(CLI::App& root) {
   auto flags = std::make_shared<EvalFlags>();
   auto* app = root.add_subcommand("eval", "Judge one kernel against its PyTorch reference");
-  app->add_option("problem", flags->problem, "an id such as level1/19, or a problem file")
+  app->add_option("problem", flags->problem,
+                  "an id such as level1/19, SET:level1/19 of an imported set, or a problem file")
       ->required();
   app->add_option("candidate", flags->candidate,
                   "the kernel: .cu, .cpp, or .py with a class ModelNew")
       ->required();
+  add_set_option(*app, flags->set);
   app->add_flag("--json", flags->json, "print one JSON object");
   add_judging_options(*app, flags->judging);
   app->footer(

@@ -159,12 +159,18 @@ std::string device_for(problem::Backend backend, const std::vector<std::string>&
   return cuda::device_count() > 0 ? "cuda:0" : "cpu";
 }
 
+nlohmann::json assignments(const std::vector<std::string>& set) {
+  auto json = nlohmann::json::object();
+  for (const auto& assignment : set) add_assignment(json, assignment);
+  return json;
+}
+
 judge::Options options_from(const JudgingFlags& flags, const std::string& device) {
   judge::Options options;
   options.device = device;
   options.precision = flags.precision;
   options.size = flags.size;
-  for (const auto& assignment : flags.set) add_assignment(options.set, assignment);
+  options.set = assignments(flags.set);
   options.rules = flags.rules == "kernelbench" ? judge::Rules::kernelbench : judge::Rules::own;
   options.correctness_trials = flags.trials;
   options.stress = !flags.no_stress;

@@ -42,6 +42,8 @@ struct JudgingFlags {
 void add_build_options(CLI::App& app, JudgingFlags& flags);
 /// Those and all others.
 void add_judging_options(CLI::App& app, JudgingFlags& flags);
+/// What --set means: `batch_size=16` → {"batch_size": 16}. UsageError for what has no name.
+nlohmann::json assignments(const std::vector<std::string>& set);
 /// UsageError for a word that means nothing, and for a timer that the device has not.
 judge::Options options_from(const JudgingFlags& flags, const std::string& device);
 /// The devices that --device lists; empty for `auto`. UsageError for a name that is none.

@@ -24,13 +24,17 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", KERNELBENCH_VERSION);
   app.require_subcommand(1);
   app.footer("Start with:  kernelbench doctor\n             kernelbench run examples/run_cpu");
-  auto* problems = app.add_subcommand("problems", "The problem set: list, show");
+  auto* problems =
+      app.add_subcommand("problems", "Problem sets: list, show, check, import, export");
   problems->require_subcommand(1);
   const std::vector<Command> commands = {add_doctor(app),
                                          add_problems_list(*problems),
                                          add_problems_show(*problems),
                                          add_prompt(app),
                                          add_generate(app),
+                                         add_problems_check(*problems),
+                                         add_problems_import(*problems),
+                                         add_problems_export(*problems),
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),

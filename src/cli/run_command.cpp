@@ -108,7 +108,7 @@ std::size_t Run::python_jobs(std::span<const std::size_t> jobs) const {
 }
 
 std::size_t Run::add(const std::vector<problem::Sample>& samples) {
-  const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
+  const auto catalog = open_set(flags_.samples);
   std::set<problem::Id> unknown;
   std::map<std::string, std::size_t> without_gpu;
   std::size_t known = 0;

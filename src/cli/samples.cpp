@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/failure.h"
+#include "cli/problem_selection.h"
 
 namespace kb::cli {
 
@@ -18,6 +19,9 @@ void add_sample_options(CLI::App& app, SampleFlags& flags) {
       ->required();
   app.add_option("--level", flags.levels, "only these levels (repeatable)");
   app.add_option("--ids", flags.ids, "only these problem numbers, e.g. 1-10,19");
+  add_set_option(app, flags.problems);
+  app.add_option("--subset", flags.subset,
+                 "only this subset of the problems, such as representative");
   app.add_option("--sample", flags.draw, "only this many problems, drawn at random")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", flags.seed, "of --sample")->capture_default_str();
@@ -37,6 +41,13 @@ std::vector<problem::Sample> select_samples(const SampleFlags& flags) {
       return std::ranges::find(wanted, s.id.number) == wanted.end();
     });
   }
+  if (!flags.subset.empty()) {
+    const auto subset = value_or_usage_error(problem::load_subset(
+        value_or_usage_error(problem::find_set(flags.problems)), flags.subset));
+    std::erase_if(samples, [&](const auto& s) {
+      return std::ranges::find(subset, s.id, &problem::SubsetEntry::id) == subset.end();
+    });
+  }
   if (flags.draw > 0) {
     std::set<problem::Id> ids;
     for (const auto& sample : samples) ids.insert(sample.id);
@@ -48,9 +59,14 @@ std::vector<problem::Sample> select_samples(const SampleFlags& flags) {
                   [&](const auto& s) { return std::ranges::find(chosen, s.id) == chosen.end(); });
   }
   if (samples.empty())
-    throw UsageError(
-        fmt::format("no sample in {} is selected by --level, --ids or --sample", flags.folder));
+    throw UsageError(fmt::format(
+        "no sample in {} is selected by --level, --ids, --subset or --sample", flags.folder));
   return samples;
+}
+
+problem::Catalog open_set(const SampleFlags& flags) {
+  return value_or_usage_error(
+      problem::Catalog::open(value_or_usage_error(problem::find_set(flags.problems))));
 }
 
 std::string label_of(const problem::Sample& sample) {

@@ -16,6 +16,8 @@ struct SampleFlags {
   std::string folder;
   std::vector<int> levels;
   std::string ids;
+  std::string problems;  ///< the set, as problem::find_set takes it
+  std::string subset;    ///< of that set
   int draw = 0;
   std::uint64_t seed = 0;
   unsigned jobs = 0;
@@ -25,6 +27,9 @@ void add_sample_options(CLI::App& app, SampleFlags& flags);
 
 /// In order of their ids. UsageError when there is none.
 std::vector<problem::Sample> select_samples(const SampleFlags& flags);
+
+/// The problem set of --problems. UsageError when there is none.
+problem::Catalog open_set(const SampleFlags& flags);
 
 /// "level1/19 sample 0"
 std::string label_of(const problem::Sample& sample);

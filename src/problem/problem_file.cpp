@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "problem/code_hash.h"
+#include "problem/family.h"
 #include "problem/python_tokens.h"
 #include "problem/text_file.h"
 
@@ -56,6 +57,8 @@ std::expected<Problem, std::string> load_file(const std::filesystem::path& path)
   }
   problem.label = problem.id ? problem.id->text() : path.string();
   problem.summary = docstring_summary(*source);
+  problem.altered = printable(string_constant(*source, "ALTERED"));
+  problem.family = family_of(problem.name, *source);
   problem.hash = code_hash(*source);
   problem.source = std::move(*source);
   return problem;

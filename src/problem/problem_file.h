@@ -17,8 +17,11 @@ struct Problem {
   std::filesystem::path path;  ///< absolute
   std::string source;          ///< the file's text
   std::string summary;         ///< first line of the module docstring, or empty
-  std::string hash;            ///< code_hash(source)
-  std::string label;           ///< "level1/19", or the path as given
+  std::string
+      altered;  ///< the file's ALTERED: how it differs from the public problem of its id, or empty
+  std::string family;  ///< family_of(name, source)
+  std::string hash;    ///< code_hash(source)
+  std::string label;   ///< "level1/19", or the path as given
 };
 
 /// `19_ReLU.py` taken apart; null when a file is not named like a problem of a set.

@@ -448,28 +448,70 @@ bool may_bind(std::string_view python_source, std::string_view name) {
   return false;
 }
 
+namespace {
+
+// What a string token holds between its quotes; null for bytes and f-strings.
+std::optional<std::string_view> body_of(std::string_view token) {
+  std::size_t prefix = 0;
+  while (prefix < token.size() && token[prefix] != '"' && token[prefix] != '\'') {
+    const char c = lower(token[prefix]);
+    if (c != 'r' && c != 'u') return std::nullopt;
+    ++prefix;
+  }
+  token.remove_prefix(prefix);
+  const std::size_t quotes =
+      token.size() >= 6 && token[1] == token[0] && token[2] == token[0] ? 3 : 1;
+  return token.substr(quotes, token.size() - 2 * quotes);
+}
+
+}  // namespace
+
 std::string docstring_summary(std::string_view python_source) {
   PythonTokenizer tokens(python_source);
   const auto token = tokens.next();
   if (!token || token->kind != TokenKind::string) return {};
   const auto end = tokens.next();
   if (!end || end->kind != TokenKind::newline) return {};
-  std::string_view text = token->text;
-  std::size_t prefix = 0;
-  while (prefix < text.size() && text[prefix] != '"' && text[prefix] != '\'') {
-    const char c = lower(text[prefix]);
-    if (c != 'r' && c != 'u') return {};  // bytes and f-strings are no docstrings
-    ++prefix;
-  }
-  text.remove_prefix(prefix);
-  const std::size_t quotes = text.size() >= 6 && text[1] == text[0] && text[2] == text[0] ? 3 : 1;
-  text = text.substr(quotes, text.size() - 2 * quotes);
+  const auto body = body_of(token->text);
+  if (!body) return {};
+  std::string_view text = *body;
   constexpr std::string_view kSpace = " \t\f\r\n";
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return {};
   text.remove_prefix(begin);
   text = text.substr(0, text.find_first_of("\r\n"));
   return std::string(text.substr(0, text.find_last_not_of(kSpace) + 1));
+}
+
+std::string string_constant(std::string_view python_source, std::string_view name) {
+  PythonTokenizer tokens(python_source);
+  int depth = 0;
+  bool line_start = true;
+  while (const auto token = tokens.next()) {
+    if (token->kind == TokenKind::indent) ++depth;
+    if (token->kind == TokenKind::dedent) --depth;
+    const bool first = line_start && depth == 0;
+    line_start = token->kind == TokenKind::newline || token->kind == TokenKind::indent ||
+                 token->kind == TokenKind::dedent;
+    if (!first || token->kind != TokenKind::name || token->text != name) continue;
+    const auto equals = tokens.next();
+    if (!equals) return {};
+    if (equals->text != "=") continue;
+    std::string value;
+    while (const auto part = tokens.next()) {
+      if (part->kind == TokenKind::newline) return value;
+      if (part->kind == TokenKind::op && (part->text == "(" || part->text == ")")) continue;
+      const auto body = part->kind == TokenKind::string ? body_of(part->text) : std::nullopt;
+      if (!body) return {};
+      for (std::size_t i = 0; i < body->size(); ++i) {
+        const char next = i + 1 < body->size() ? (*body)[i + 1] : '\0';
+        if ((*body)[i] == '\\' && (next == '"' || next == '\'' || next == '\\')) ++i;
+        value += (*body)[i];
+      }
+    }
+    return value;
+  }
+  return {};
 }
 
 }  // namespace kb::problem

@@ -87,4 +87,9 @@ bool may_bind(std::string_view python_source, std::string_view name);
 /// there is none. Escapes stay as written.
 std::string docstring_summary(std::string_view python_source);
 
+/// The value of `name = "…"` at the top level of a module, where it is written as strings alone,
+/// side by side and perhaps in parentheses; empty otherwise. A backslash before a quote or a
+/// backslash is taken away, other escapes stay as written.
+std::string string_constant(std::string_view python_source, std::string_view name);
+
 }  // namespace kb::problem

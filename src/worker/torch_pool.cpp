@@ -1,5 +1,7 @@
 #include "worker/torch_pool.h"
 
+#include <cstdlib>
+
 #include "worker/cpus.h"
 
 namespace kb::worker {
@@ -32,11 +34,43 @@ void show_device(sandbox::Command& command, const WorkerNeeds& needs) {
   for (const auto& folder : needs.folders) command.read_only.push_back({folder, "", true});
 }
 
+namespace {
+
+// Where Hugging Face's libraries keep the files of models: the files alone, not the folder above
+// with the user's token. Empty where it cannot be told.
+std::string model_cache() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const auto cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const auto home = variable("HF_HOME"); !home.empty()) return home + "/hub";
+  if (const auto cache = variable("XDG_CACHE_HOME"); !cache.empty())
+    return cache + "/huggingface/hub";
+  const auto home = variable("HOME");
+  return home.empty() ? home : home + "/.cache/huggingface/hub";
+}
+
+// A problem or a candidate may call from_pretrained: it finds what has been downloaded before.
+void show_model_cache(sandbox::Command& command) {
+  command.environment.insert(command.environment.end(),
+                             {{"HF_HUB_OFFLINE", "1"}, {"HF_HUB_DISABLE_TELEMETRY", "1"}});
+  const auto cache = model_cache();
+  if (!cache.starts_with('/')) return;
+  command.environment.emplace_back("HF_HUB_CACHE", cache);
+  command.read_only.push_back({cache, "", true});
+}
+
+}  // namespace
+
 std::expected<Worker, Fault> TorchPool::start() {
   sandbox::Command command;
   command.argv = {options_.python.executable, "-I", "-B",
                   (options_.package_folder / "kernelbench_worker/__main__.py").string()};
   command.environment = worker_environment(options_.threads);
+  if (!options_.bind_threads)
+    std::erase_if(command.environment,
+                  [](const auto& variable) { return variable.first == "OMP_PROC_BIND"; });
   for (const auto& folder : options_.python.folders)
     command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options_.package_folder.string(), "", false});
@@ -44,8 +78,9 @@ std::expected<Worker, Fault> TorchPool::start() {
   // A JIT compiler in the first call (torch.compile) writes precompiled headers of 100 MB and more;
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
+  show_model_cache(command);
   show_device(command, options_.needs);
-  restrict_cpus(command, options_.threads);
+  if (options_.bind_threads) restrict_cpus(command, options_.threads);
   return Worker::start(launcher_, std::move(command));
 }
 

@@ -21,7 +21,10 @@ struct TorchPoolOptions {
   std::filesystem::path package_folder;  ///< holds kernelbench_worker/
   unsigned threads = 1;                  ///< of the model: OMP_NUM_THREADS and the like
   std::uint64_t memory_bytes = 8ull << 30;
-  WorkerNeeds needs;  ///< of the device that the workers will use
+  WorkerNeeds needs = {};  ///< of the device that the workers will use
+  /// Each thread keeps to a CPU of its own, the first ones of the machine: for what is timed.
+  /// Workers at work side by side would share them.
+  bool bind_threads = true;
 };
 
 /// The environment of every worker, native or torch: few variables, none of the caller's.
