@@ -167,15 +167,14 @@ int main(int argc, char** argv) {
     steps.time("prepare the reference", [&] { return must(reference->prepare_turn()); });
     steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn()); });
     steps.time("arm the reference", [&] { return reference->arm_turn(calls); });
-    steps.add("reference's turn: in a pair, first",
-              steps.time("reference's turn, whole", [&] { return must(reference->turn()); })
-                  .wall_us);
+    steps.add(
+        "reference's turn: in a pair, first",
+        steps.time("reference's turn, whole", [&] { return must(reference->turn()); }).wall_us);
     steps.time("arm the candidate", [&] { return contestant.arm_turn(calls); });
-    steps.add("candidate's turn: in a pair, second",
-              steps
-                  .time("candidate's turn, whole",
-                        [&] { return must(contestant.turn(10s, tolerance)); })
-                  .wall_us);
+    steps.add(
+        "candidate's turn: in a pair, second",
+        steps.time("candidate's turn, whole", [&] { return must(contestant.turn(10s, tolerance)); })
+            .wall_us);
     steps.time("checks", [&] { return must(contestant.checks()); });
     steps.time("pids", [&] { return contestant.worker().process().pids(); });
     steps.time("telemetry", [&] { return device->telemetry(); });

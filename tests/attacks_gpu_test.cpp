@@ -290,7 +290,8 @@ Wait wait_value() {
   auto* go = reinterpret_cast<std::atomic<uint32_t>*>(page);
   uint32_t seen = go->load();
   for (;;) {
-)" + word + "\n    launch(call, gate, " + work +
+)" + word + "\n    launch(call, gate, " +
+                      work +
                       R"();
     while (go->load() == seen) std::this_thread::yield();
     seen = go->load();
@@ -301,7 +302,8 @@ Wait wait_value() {
       "    wait((CUstream)gate, (CUdeviceptr)(y + kb_numel(&call->outputs[0]) - 1), 0xFFFFFFFFu, "
       "CU_STREAM_WAIT_VALUE_EQ);";
   inline static const std::string kGo =
-      "    static bool known = cudaHostRegister(page, 4096, cudaHostRegisterMapped) == cudaSuccess; "
+      "    static bool known = cudaHostRegister(page, 4096, cudaHostRegisterMapped) == "
+      "cudaSuccess; "
       "if (!known) return 6;\n    void* word; cudaHostGetDevicePointer(&word, page, 0);\n"
       "    wait((CUstream)gate, (CUdeviceptr)word, seen + 1, CU_STREAM_WAIT_VALUE_GEQ);";
 };

@@ -24,6 +24,7 @@ Command add_problems_export(CLI::App& problems);
 Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
 Command add_run(CLI::App& root);
+Command add_baseline(CLI::App& root);
 Command add_score(CLI::App& root);
 Command add_compare(CLI::App& root);
 Command add_leaderboard(CLI::App& root);

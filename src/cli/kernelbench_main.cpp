@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
                                          add_eval(app),
                                          add_compile(app),
                                          add_run(app),
+                                         add_baseline(app),
                                          add_score(app),
                                          add_compare(app),
                                          add_leaderboard(app)};

@@ -22,7 +22,7 @@
 #include "cli/failure.h"
 #include "cli/judging.h"
 #include "cli/progress.h"
-#include "cli/samples.h"
+#include "cli/run.h"
 #include "cli/summary.h"
 #include "device/cuda/cuda.h"
 #include "judge/building.h"
@@ -34,11 +34,6 @@ namespace kb::cli {
 namespace {
 
 constexpr unsigned kCpusOfAJudge = 4;
-
-struct RunFlags {
-  JudgingFlags judging;
-  SampleFlags samples;
-};
 
 /// One sample on its way to a result.
 struct Job {
@@ -297,7 +292,9 @@ void Run::judge_all() {
     finished_ = false;
 }
 
-int run(const RunFlags& flags) {
+}  // namespace
+
+int judge_folder(const RunFlags& flags) {
   const auto devices = devices_of(flags.judging);
   const auto samples = select_samples(flags.samples);
   const std::filesystem::path folder(flags.samples.folder);
@@ -314,8 +311,6 @@ int run(const RunFlags& flags) {
   return run.finished() ? kOk : kFindings;
 }
 
-}  // namespace
-
 Command add_run(CLI::App& root) {
   auto flags = std::make_shared<RunFlags>();
   auto* app = root.add_subcommand("run", "Judge a folder of samples; run it again to resume");
@@ -324,7 +319,7 @@ Command add_run(CLI::App& root) {
   app->footer(
       "Results go to DIR/kernelbench.db, and to DIR/eval_results.json in KernelBench's format.\n"
       "Example:  kernelbench run examples/run_cpu --size small");
-  return {app, [flags] { return run(*flags); }};
+  return {app, [flags] { return judge_folder(*flags); }};
 }
 
 }  // namespace kb::cli

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "build/files.h"
+#include "cli/baseline.h"
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "problem/problem.h"
@@ -58,23 +59,24 @@ std::vector<Number> parse_numbers(const std::string& text, const char* option, N
   return {numbers.begin(), numbers.end()};
 }
 
-// A file, or a name under baselines/ beside problems/.
+// A file, or NAME or NAME/MODE of what `kernelbench baseline` has stored.
 score::Baseline load_baseline(const std::string& argument) {
   std::error_code error;
   fs::path path(argument);
-  if (!fs::exists(path, error)) {
-    const fs::path folder = problem::installation_root() / "baselines";
-    path = folder / (argument + ".json");
-    if (argument.find('/') != std::string::npos || !fs::exists(path, error)) {
+  if (!fs::is_regular_file(path, error)) {
+    path = baseline_file(argument);
+    if (path.empty() || !fs::exists(path, error)) {
       std::set<std::string> names;
-      for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        if (it->path().extension() == ".json") names.insert(it->path().stem().string());
+      for (fs::directory_iterator it(baselines_root(), error), end; !error && it != end;
+           it.increment(error))
+        names.insert(it->path().filename().string());
       std::string list;
       for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
       throw UsageError(printable(
           fmt::format("there is no baseline {}: give a file in KernelBench's format, or a name "
-                      "that is in {} ({})",
-                      argument, folder.string(), list.empty() ? "none is" : list),
+                      "that `kernelbench baseline` has stored ({}), /default and the like behind "
+                      "it for torch.compile's",
+                      argument, list.empty() ? "none is" : list),
           false));
     }
   }

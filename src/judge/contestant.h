@@ -53,17 +53,18 @@ class Contestant {
 
   /// Attaches, loads and constructs the candidate, and enters turn mode. Frozen afterwards.
   std::expected<void, Failure> load();
-  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Comes before a turn is
-  /// armed.
+  /// Buffers restored, outputs of the last turn forgotten. Frozen afterwards. Comes before a turn
+  /// is armed.
   std::expected<void, Failure> prepare_turn();
   /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
   /// slots.
   void fill(std::span<const worker::Call> calls);
-  /// Makes a timed turn of `calls` ready, as judge::arm_turn does; or one whose time does not matter.
+  /// Makes a timed turn of `calls` ready, as judge::arm_turn does; or one whose time does not
+  /// matter.
   int arm_turn(std::span<const worker::Call> calls);
   void arm_untimed(std::span<const worker::Call> calls);
-  /// Runs the calls that were armed, and begins the check of their outputs against the expected ones
-  /// (at the earliest moment at which that can be done). `tolerances`: one an output.
+  /// Runs the calls that were armed, and begins the check of their outputs against the expected
+  /// ones (at the earliest moment at which that can be done). `tolerances`: one an output.
   std::expected<worker::Turn, Failure> turn(milliseconds limit_per_call,
                                             std::span<const Tolerance> tolerances);
   /// The times that the worker itself reports; frozen afterwards.

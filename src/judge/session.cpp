@@ -22,7 +22,7 @@ constexpr double kReducedPrecisionFloor = 1e-5;
 // Of workers that time themselves: 100 samples a side, as KernelBench takes, unless calls are long.
 constexpr int kRounds = 5;
 constexpr int kRoundWarmup = 3, kRoundReps = 20, kFewestRoundReps = 3;
-constexpr int kDoBenchCalls = 10;    // what it makes at least, and a few
+constexpr int kDoBenchCalls = 10;  // what it makes at least, and a few
 // A hiccup of the machine now and then is nobody's fault.
 constexpr int kMostDisturbances = 3;
 constexpr int kQuietWatches = 5;
@@ -81,9 +81,9 @@ std::expected<void, Failure> Session::blame() {
       return std::unexpected(Failure{Verdict::infrastructure_error,
                                      "something that is not kernelbench's runs on the device"});
   }
-  return std::unexpected(Failure{Verdict::tampering,
-                                 "work of the candidate ran on the device outside its turns, " +
-                                     std::to_string(disturbances_) + " times"});
+  return std::unexpected(
+      Failure{Verdict::tampering, "work of the candidate ran on the device outside its turns, " +
+                                      std::to_string(disturbances_) + " times"});
 }
 
 std::expected<Check, Failure> Session::candidate_call(const Call& call,
@@ -96,8 +96,8 @@ std::expected<Check, Failure> Session::candidate_call(const Call& call,
     if (!device_.idle())
       if (auto done = blame(); !done) return std::unexpected(done.error());
   }
-  auto turn = contestant_.turn(first_call_ ? options_.limits.first_call : options_.limits.call,
-                               tolerances);
+  auto turn =
+      contestant_.turn(first_call_ ? options_.limits.first_call : options_.limits.call, tolerances);
   if (!turn) return std::unexpected(turn.error());
   if (first_call_) result_.phases_ms["first_call"] = turn->wall_us / 1000;
   auto checks = contestant_.checks();
@@ -285,8 +285,7 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
   measure::Pair pair{static_cast<int>(calls.size()), 0, 0};
   for (const bool candidate_turn : {candidate_first, !candidate_first}) {
     // Each side right before its own turn: who is prepared last would be the warmer one.
-    auto prepared =
-        candidate_turn ? contestant_.prepare_turn() : our(reference_.prepare_turn());
+    auto prepared = candidate_turn ? contestant_.prepare_turn() : our(reference_.prepare_turn());
     if (!prepared) return std::unexpected(prepared.error());
     const int times = candidate_turn ? contestant_.arm_turn(calls) : reference_.arm_turn(calls);
     if (auto calm = disturbed(times); !calm) return std::unexpected(calm.error());

@@ -32,11 +32,15 @@ std::vector<std::string> imported() {
 
 }  // namespace
 
-fs::path sets_root() {
+fs::path data_root() {
   const char* data = std::getenv("XDG_DATA_HOME");
-  if (data != nullptr && *data == '/') return fs::path(data) / "kernelbench" / "sets";
+  if (data != nullptr && *data == '/') return fs::path(data) / "kernelbench";
   const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : "/") / ".local/share/kernelbench/sets";
+  return fs::path(home != nullptr ? home : "/") / ".local/share/kernelbench";
+}
+
+fs::path sets_root() {
+  return data_root() / "sets";
 }
 
 bool is_set_name(std::string_view text) {

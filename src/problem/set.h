@@ -8,8 +8,10 @@
 
 namespace kb::problem {
 
-/// Where imported sets lie, a folder each: $XDG_DATA_HOME/kernelbench/sets, else
-/// ~/.local/share/kernelbench/sets. Need not exist.
+/// Where a user's own sets and baselines lie: $XDG_DATA_HOME/kernelbench, else
+/// ~/.local/share/kernelbench. Need not exist, as the next.
+std::filesystem::path data_root();
+/// Where imported sets lie, a folder each: data_root()/sets.
 std::filesystem::path sets_root();
 
 /// Letters, digits, `.`, `_`, `-`, at most 100, the first one a letter or digit: what can be a

@@ -84,7 +84,7 @@ std::vector<std::string> use_baseline(const Baseline& baseline,
 }
 
 Json baseline_json(const std::vector<Evaluation>& evaluations,
-                   const std::map<std::string, std::string>& names) {
+                   const std::map<std::string, std::string>& names, Side side) {
   struct Times {
     std::vector<double> us;
     std::string conditions;
@@ -92,11 +92,15 @@ Json baseline_json(const std::vector<Evaluation>& evaluations,
   std::map<std::string, Times, ProblemLess> problems;
   for (const Evaluation& evaluation : evaluations) {
     if (evaluation.level < 1) continue;
+    const bool own = side == Side::candidate;
+    if (own && !evaluation.correct) continue;
     Times& times = problems[evaluation.problem];
-    if (!evaluation.reference_times_us.empty())
-      std::ranges::copy(evaluation.reference_times_us, std::back_inserter(times.us));
-    else if (evaluation.reference_time_us)
-      times.us.push_back(*evaluation.reference_time_us);
+    const auto& turns = own ? evaluation.times_us : evaluation.reference_times_us;
+    const auto& one = own ? evaluation.time_us : evaluation.reference_time_us;
+    if (!turns.empty())
+      std::ranges::copy(turns, std::back_inserter(times.us));
+    else if (one)
+      times.us.push_back(*one);
     times.conditions = evaluation.conditions;
   }
   Json json = Json::object();

@@ -34,10 +34,12 @@ class Baseline {
 std::vector<std::string> use_baseline(const Baseline& baseline,
                                       std::vector<Evaluation>& evaluations);
 
-/// The reference's times of a run as KernelBench's baseline. `names`: problem → file name, such as
-/// "19_ReLU.py"; a problem without one is "19.py". Every timed turn of the reference in every
-/// sample is a trial. Problems without an id or a time are left out.
+enum class Side { reference, candidate };
+/// The times of one side of a run as KernelBench's baseline. `names`: problem → file name, such as
+/// "19_ReLU.py"; a problem without one is "19.py". Every timed turn of that side in every sample is
+/// a trial; a candidate's counts when it is correct. Problems without an id or a time are left out.
 nlohmann::ordered_json baseline_json(const std::vector<Evaluation>& evaluations,
-                                     const std::map<std::string, std::string>& names);
+                                     const std::map<std::string, std::string>& names,
+                                     Side side = Side::reference);
 
 }  // namespace kb::score

@@ -26,12 +26,13 @@ std::optional<double> positive(const Json& number) {
 
 // Of turns [calls, reference's wall, candidate's wall], those with the most calls: the overhead of
 // a turn is known for them.
-std::expected<std::vector<double>, std::string> reference_times(const Json& turns,
-                                                                const Json* overhead) {
+// `side` is "reference" or "candidate".
+std::expected<std::vector<double>, std::string> call_times(const Json& turns, const Json* overhead,
+                                                           const std::string& side) {
   constexpr const char* kType = "a list of lists of three numbers";
   double overhead_us = 0;
   if (overhead != nullptr && overhead->is_object()) {
-    const auto it = overhead->find("reference");
+    const auto it = overhead->find(side);
     if (it != overhead->end() && it->is_number()) overhead_us = it->get<double>();
   }
   if (!turns.is_array()) return missing("turns", kType);
@@ -44,7 +45,8 @@ std::expected<std::vector<double>, std::string> reference_times(const Json& turn
   }
   std::vector<double> times;
   for (const Json& turn : turns) {
-    const double time = (turn[1].get<double>() - overhead_us) / most_calls;
+    const double wall = turn[side == "reference" ? 1 : 2].get<double>();
+    const double time = (wall - overhead_us) / most_calls;
     if (turn[0].get<double>() == most_calls && std::isfinite(time) && time > 0)
       times.push_back(time);
   }
@@ -163,9 +165,12 @@ std::expected<Evaluation, std::string> parse_evaluation(const std::string& resul
     *target = positive(*time);
   }
   if (const Json* turns = member("turns")) {
-    auto times = reference_times(*turns, member("overhead_us"));
-    if (!times) return std::unexpected(times.error());
-    evaluation.reference_times_us = std::move(*times);
+    for (const auto& [side, target] : {std::pair{"reference", &evaluation.reference_times_us},
+                                       std::pair{"candidate", &evaluation.times_us}}) {
+      auto times = call_times(*turns, member("overhead_us"), side);
+      if (!times) return std::unexpected(times.error());
+      *target = std::move(*times);
+    }
   }
   if (const Json* speedup = member("speedup"); speedup != nullptr && !speedup->is_null()) {
     if (!speedup->is_number()) return missing("speedup", "a number or null");

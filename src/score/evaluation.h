@@ -21,8 +21,9 @@ struct Evaluation {
   bool public_compiled = false, public_correct = false;  ///< by KernelBench's rule
   std::vector<std::string> flags;
   std::optional<double> time_us, reference_time_us;  ///< of one call; positive and finite
-  /// Of one call of the reference, one a timed turn; empty where turns were not recorded.
-  std::vector<double> reference_times_us;
+  /// Of one call of the reference and of the candidate, one a timed turn; empty where turns were
+  /// not recorded.
+  std::vector<double> reference_times_us, times_us;
   std::optional<double> speedup, ci_low, ci_high;
   /// What has to be equal for two times to be compared: "cpu, fp32, small". Empty: unknown.
   std::string conditions;

@@ -687,9 +687,8 @@ cudaError_t check_blocks_per_multiprocessor(int& blocks) {
 
 cudaError_t launch_fetch_plan(std::byte* to, const std::byte* from, std::size_t bytes,
                               cudaStream_t stream) {
-  fetch_plan<<<1, kThreads, 0, stream>>>(reinterpret_cast<uint4*>(to),
-                                         reinterpret_cast<const uint4*>(from),
-                                         bytes / sizeof(uint4));
+  fetch_plan<<<1, kThreads, 0, stream>>>(
+      reinterpret_cast<uint4*>(to), reinterpret_cast<const uint4*>(from), bytes / sizeof(uint4));
   return cudaGetLastError();
 }
 

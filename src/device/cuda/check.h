@@ -81,8 +81,8 @@ struct CheckPlan {
 
 /// Blocks of the check that a multiprocessor holds.
 cudaError_t check_blocks_per_multiprocessor(int& blocks);
-/// Copies `bytes` bytes, a multiple of 16, from pinned memory of the host. By a kernel: a copy engine
-/// would leave the multiprocessors to somebody else meanwhile.
+/// Copies `bytes` bytes, a multiple of 16, from pinned memory of the host. By a kernel: a copy
+/// engine would leave the multiprocessors to somebody else meanwhile.
 cudaError_t launch_fetch_plan(std::byte* to, const std::byte* from, std::size_t bytes,
                               cudaStream_t stream);
 cudaError_t launch_check(const CheckPlan& plan, unsigned blocks, cudaStream_t stream);

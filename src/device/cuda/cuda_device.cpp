@@ -32,13 +32,13 @@ constexpr std::size_t kWords = 112;
 
 /// About 5 µs at full clocks.
 constexpr std::uint64_t kProbeCycles = 8000;
-/// A GPU that was idle for some milliseconds answers 0.2 ms later than a busy one, and every turn is
-/// to find it as busy as the null stub's turns did.
+/// A GPU that was idle for some milliseconds answers 0.2 ms later than a busy one, and every turn
+/// is to find it as busy as the null stub's turns did.
 constexpr std::chrono::microseconds kRouse{1000};
 /// Enough for the GPU to turn to what else is ready to run.
 constexpr std::chrono::microseconds kChance{150};
-/// What does not run for longer, or answers later, has given way to another context: to switch to it
-/// and back takes 0.3 ms. A look at the host's memory takes 2 µs.
+/// What does not run for longer, or answers later, has given way to another context: to switch to
+/// it and back takes 0.3 ms. A look at the host's memory takes 2 µs.
 constexpr double kMostGapUs = 60;
 /// Kernels that wait for the host do not wait for one that is gone.
 constexpr std::uint64_t kWatchLimitNs = 5'000'000'000;

@@ -59,8 +59,8 @@ class CudaDevice final : public Device {
   std::expected<CheckResults, std::string> end_check() override;
   nlohmann::json telemetry() override;
 
-  /// How long the last probe took, from launch to completion as the host sees it, without the longest
-  /// time in which the host did not look.
+  /// How long the last probe took, from launch to completion as the host sees it, without the
+  /// longest time in which the host did not look.
   double last_probe_us() const { return last_probe_us_; }
   /// The longest time in which the last watch did not run.
   double last_gap_us() const;

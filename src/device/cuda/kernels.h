@@ -14,8 +14,8 @@ namespace kb::cuda {
 
 // Words lie in pinned memory of the host, and are written by one side only.
 
-/// Runs until `*stop` has reached `value`, or for `limit_ns`. Writes `value` to `started` when it has
-/// come to run, and in the end the longest time in which it did not run, in nanoseconds, to
+/// Runs until `*stop` has reached `value`, or for `limit_ns`. Writes `value` to `started` when it
+/// has come to run, and in the end the longest time in which it did not run, in nanoseconds, to
 /// `longest_gap`, and `value` to `ended`.
 struct Watch {
   const std::uint64_t* stop;
