@@ -1,12 +1,12 @@
 #include "problem/subset.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 
 #include "problem/set.h"
 #include "problem/text_file.h"
+#include "problem/toml_text.h"
 
 namespace kb::problem {
 
@@ -23,24 +23,20 @@ std::expected<std::vector<SubsetEntry>, std::string> load_subset(const std::file
   };
   const auto text = read_text_file(path);
   if (!text) return std::unexpected(text.error());
-  toml::table table;
-  try {
-    table = toml::parse(*text);
-  } catch (const toml::parse_error& failure) {
-    return bad(
-        fmt::format("line {}: {}", failure.source().begin.line, printable(failure.description())));
-  }
-  const auto* problems = table["problem"].as_array();
-  if (problems == nullptr || problems->empty()) return bad("there is no [[problem]] in it");
+  const auto table = parse_toml(*text);
+  if (!table) return bad(fmt::format("line {}: {}", table.error().line, table.error().what));
+  const auto* problems = member_of(*table, "problem");
+  if (problems == nullptr || !problems->is_array() || problems->as_array().empty())
+    return bad("there is no [[problem]] in it");
   std::vector<SubsetEntry> entries;
-  for (const auto& node : *problems) {
-    const auto* entry = node.as_table();
-    const auto id = entry != nullptr ? (*entry)["id"].value<std::string>() : std::nullopt;
-    const auto parsed = id ? parse_id(*id) : std::nullopt;
+  for (const auto& entry : problems->as_array()) {
+    const auto* id = string_in(member_of(entry, "id"));
+    const auto parsed = id != nullptr ? parse_id(*id) : std::nullopt;
     if (!parsed)
       return bad(fmt::format("line {}: a problem needs an id such as \"level1/19\"",
-                             node.source().begin.line));
-    entries.push_back({*parsed, printable((*entry)["reason"].value_or(std::string()))});
+                             line_of(entry)));
+    const auto* reason = string_in(member_of(entry, "reason"));
+    entries.push_back({*parsed, reason != nullptr ? printable(*reason) : std::string()});
   }
   std::ranges::sort(entries, {}, &SubsetEntry::id);
   const auto twin = std::ranges::adjacent_find(entries, {}, &SubsetEntry::id);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -11,11 +10,14 @@
 
 #include "problem/problem.h"
 #include "problem/text_file.h"
+#include "problem/toml_text.h"
 
 namespace kb::prompt {
 namespace {
 
 using Result = std::expected<void, std::string>;
+using problem::entries_of;
+using problem::line_of;
 using NameSet = std::set<std::string, std::less<>>;
 
 const NameSet& general_names() {
@@ -71,19 +73,18 @@ bool is_name(std::string_view text) {
 /// One file on its way into the texts.
 class Reader {
  public:
-  Reader(const std::filesystem::path& file, const std::filesystem::path& examples_root,
-         const std::filesystem::path& problems_root, Library::Texts& texts)
+  Reader(const std::filesystem::path& file, std::string_view source,
+         const std::filesystem::path& examples_root, const std::filesystem::path& problems_root,
+         Library::Texts& texts)
       : shown_(problem::printable(file.string())),
+        source_(source),
         examples_root_(examples_root),
         problems_root_(problems_root),
         texts_(texts) {}
 
-  Result read(const toml::table& root) {
-    for (const auto& [key, node] : root) {
-      const std::string_view name = key.str();
-      const toml::table* table = node.as_table();
-      if (!table)
-        return fail(key.source().begin.line, fmt::format("{} is not a table", shown(name)));
+  Result read(const toml::value& root) {
+    for (const auto& [name, table, line] : entries_of(root)) {
+      if (!table->is_table()) return fail(line, fmt::format("{} is not a table", shown(name)));
       Result done;
       if (name == "text") {
         done = read_texts(*table);
@@ -100,10 +101,10 @@ class Reader {
       } else if (name == "backend") {
         done = read_backends(*table);
       } else {
-        done = fail(key.source().begin.line,
-                    fmt::format("there is no table [{}]; the tables are text, precision, terms, "
-                                "card_practice, verdict, flag and backend.NAME",
-                                shown(name)));
+        done =
+            fail(line, fmt::format("there is no table [{}]; the tables are text, precision, terms, "
+                                   "card_practice, verdict, flag and backend.NAME",
+                                   shown(name)));
       }
       if (!done) return done;
     }
@@ -119,105 +120,99 @@ class Reader {
   }
   static std::string shown(std::string_view text) { return problem::printable(text); }
 
-  /// The text of `node`, whose names must be general ones or in `more`.
-  std::expected<std::string, std::string> text_of(std::string_view key, const toml::node& node,
+  /// The line that the text of a string which begins on `line` begins on: the next one, where
+  /// three quotes end the line.
+  std::size_t first_line_of_text(std::size_t line) const {
+    std::string_view rest = source_;
+    for (std::size_t i = 1; i < line; ++i)
+      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+    const std::string_view first = trimmed(rest.substr(0, rest.find('\n')));
+    return first.ends_with("\"\"\"") || first.ends_with("'''") ? line + 1 : line;
+  }
+
+  /// The text of `value`, whose names must be general ones or in `more`.
+  std::expected<std::string, std::string> text_of(std::string_view key, const toml::value& value,
                                                   const NameSet& more = {}) const {
-    const auto* value = node.as_string();
-    if (!value)
-      return fail(node.source().begin.line, fmt::format("{} is not a string", shown(key)));
-    const std::string& text = value->get();
-    for (const auto& place : placeholders_of(text)) {
+    const auto* text = problem::string_in(&value);
+    if (!text) return fail(line_of(value), fmt::format("{} is not a string", shown(key)));
+    for (const auto& place : placeholders_of(*text)) {
       if (general_names().contains(place.name) || more.contains(place.name)) continue;
       NameSet known = general_names();
       known.insert(more.begin(), more.end());
-      // A text that spans lines ends on the line of its closing quotes.
-      const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
-      const std::size_t last = node.source().end.line;
-      const std::size_t line = last > lines ? last - lines + place.line : node.source().begin.line;
-      return fail(line, fmt::format("{{{{{}}}}} stands for nothing here; {} may use {} (\\{{{{ is "
-                                    "text)",
-                                    place.name, shown(key), fmt::join(known, ", ")));
+      return fail(first_line_of_text(line_of(value)) + place.line,
+                  fmt::format("{{{{{}}}}} stands for nothing here; {} may use {} (\\{{{{ is text)",
+                              place.name, shown(key), fmt::join(known, ", ")));
     }
-    return std::string(trimmed(text));
+    return std::string(trimmed(*text));
   }
 
-  Result read_texts(const toml::table& table) {
-    for (const auto& [key, node] : table) {
-      const auto known = names_of_text().find(key.str());
+  Result read_texts(const toml::value& table) {
+    for (const auto& [key, value, line] : entries_of(table)) {
+      const auto known = names_of_text().find(key);
       if (known == names_of_text().end()) {
         NameSet texts;
         for (const auto& [name, names] : names_of_text()) texts.insert(name);
-        return fail(key.source().begin.line, fmt::format("there is no text {}; the texts are {}",
-                                                         shown(key.str()), fmt::join(texts, ", ")));
+        return fail(line, fmt::format("there is no text {}; the texts are {}", shown(key),
+                                      fmt::join(texts, ", ")));
       }
-      auto text = text_of(key.str(), node, known->second);
+      auto text = text_of(key, *value, known->second);
       if (!text) return std::unexpected(text.error());
-      texts_.text[std::string(key.str())] = std::move(*text);
+      texts_.text[key] = std::move(*text);
     }
     return {};
   }
 
   /// `allowed`: the keys that may be there; empty: any.
-  Result read_table(const toml::table& table, std::string_view name, Names& into,
+  Result read_table(const toml::value& table, std::string_view name, Names& into,
                     std::span<const std::string_view> allowed) {
-    for (const auto& [key, node] : table) {
-      if (!allowed.empty() && std::ranges::find(allowed, key.str()) == allowed.end())
-        return fail(key.source().begin.line,
-                    fmt::format("[{}] has no {}; it has {}", name, shown(key.str()),
-                                fmt::join(allowed, ", ")));
-      auto text = text_of(key.str(), node);
+    for (const auto& [key, value, line] : entries_of(table)) {
+      if (!allowed.empty() && std::ranges::find(allowed, key) == allowed.end())
+        return fail(line, fmt::format("[{}] has no {}; it has {}", name, shown(key),
+                                      fmt::join(allowed, ", ")));
+      auto text = text_of(key, *value);
       if (!text) return std::unexpected(text.error());
-      into[std::string(key.str())] = std::move(*text);
+      into[key] = std::move(*text);
     }
     return {};
   }
 
-  Result read_backends(const toml::table& table) {
-    // The library sorts a table by its names; people mean the order in which they wrote it.
-    std::vector<std::pair<const toml::key*, const toml::node*>> entries;
-    for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
-    std::ranges::sort(entries, {}, [](const auto& entry) {
-      return std::pair(entry.first->source().begin.line, entry.first->source().begin.column);
-    });
-    for (const auto& [key, node] : entries) {
-      const toml::table* backend = node->as_table();
-      const std::size_t line = key->source().begin.line;
-      if (!backend || !is_name(key->str()))
+  Result read_backends(const toml::value& table) {
+    for (const auto& [name, backend, line] : entries_of(table)) {
+      if (!backend->is_table() || !is_name(name))
         return fail(line,
                     fmt::format("backend.{} is not a table whose name is made of a-z, 0-9, - and _",
-                                shown(key->str())));
-      if (auto done = read_backend(std::string(key->str()), line, *backend); !done) return done;
+                                shown(name)));
+      if (auto done = read_backend(name, line, *backend); !done) return done;
     }
     return {};
   }
 
-  Result read_backend(const std::string& name, std::size_t line, const toml::table& table) {
+  Result read_backend(const std::string& name, std::size_t line, const toml::value& table) {
     const bool is_new = !texts_.of_backend.contains(name);
     BackendTexts& texts = texts_.of_backend[name];
     if (is_new) {
       for (const auto* needed : {"language", "title", "label", "interface"})
-        if (!table.contains(needed))
+        if (!problem::member_of(table, needed))
           return fail(line, fmt::format("the new backend {} needs `{}`", name, needed));
       texts_.backends.push_back({.name = name});
     }
     Backend& backend =
         *std::ranges::find(texts_.backends, name, [](const Backend& one) { return one.name; });
-    for (const auto& [key, node] : table) {
-      if (key.str() == "examples") {
-        if (auto done = read_examples(node, texts.examples); !done) return done;
+    for (const auto& [key, value, at] : entries_of(table)) {
+      if (key == "examples") {
+        if (auto done = read_examples(*value, texts.examples); !done) return done;
         continue;
       }
       const std::map<std::string_view, std::string*> fields = {{"title", &texts.title},
                                                                {"label", &texts.label},
                                                                {"interface", &texts.interface},
                                                                {"practice", &texts.practice}};
-      const auto field = fields.find(key.str());
-      if (field == fields.end() && key.str() != "language")
-        return fail(key.source().begin.line,
-                    fmt::format("a backend has no `{}`; it has language, title, label, interface, "
-                                "practice and examples",
-                                shown(key.str())));
-      auto text = text_of(key.str(), node);
+      const auto field = fields.find(key);
+      if (field == fields.end() && key != "language")
+        return fail(at, fmt::format("a backend has no `{}`; it has language, title, label, "
+                                    "interface, practice and examples",
+                                    shown(key)));
+      auto text = text_of(key, *value);
       if (!text) return std::unexpected(text.error());
       if (field != fields.end()) {
         *field->second = std::move(*text);
@@ -225,9 +220,8 @@ class Reader {
       }
       const auto language = language_of(*text);
       if (!language)
-        return fail(
-            node.source().begin.line,
-            fmt::format("there is no language {}; it is cpp, cuda_cpp or python", shown(*text)));
+        return fail(at, fmt::format("there is no language {}; it is cpp, cuda_cpp or python",
+                                    shown(*text)));
       backend.language = *language;
       backend.suffix = suffix_of(*language);
     }
@@ -235,18 +229,14 @@ class Reader {
     return {};
   }
 
-  Result read_examples(const toml::node& node, std::vector<Example>& into) {
-    const auto* list = node.as_array();
-    if (!list) return fail(node.source().begin.line, "examples is not a list");
+  Result read_examples(const toml::value& value, std::vector<Example>& into) {
+    if (!value.is_array()) return fail(line_of(value), "examples is not a list");
     into.clear();
-    for (const auto& item : *list) {
-      const std::size_t line = item.source().begin.line;
-      const auto* table = item.as_table();
-      const auto field = [&](std::string_view name) {
-        return table ? (*table)[name].value<std::string>() : std::nullopt;
-      };
-      const auto problem_text = field("problem"), kernel_path = field("kernel");
-      if (!table || table->size() != 2 || !problem_text || !kernel_path)
+    for (const auto& item : value.as_array()) {
+      const std::size_t line = line_of(item);
+      const auto* problem_text = problem::string_in(problem::member_of(item, "problem"));
+      const auto* kernel_path = problem::string_in(problem::member_of(item, "kernel"));
+      if (!problem_text || !kernel_path || item.as_table().size() != 2)
         return fail(line, "an example is { problem = \"…\", kernel = \"…\" } with two strings");
       auto problem = load_problem(*problem_text);
       if (!problem) return fail(line, problem.error());
@@ -267,6 +257,7 @@ class Reader {
   }
 
   std::string shown_;
+  std::string_view source_;
   std::filesystem::path examples_root_, problems_root_;
   Library::Texts& texts_;
 };
@@ -278,14 +269,11 @@ Result Library::Texts::read(const std::filesystem::path& file,
                             const std::filesystem::path& problems_root) {
   const auto source = problem::read_text_file(file);
   if (!source) return std::unexpected(source.error());
-  const std::string shown = problem::printable(file.string());
-  try {
-    const toml::table root = toml::parse(*source, file.string());
-    return Reader(file, examples_root, problems_root, *this).read(root);
-  } catch (const toml::parse_error& error) {
-    return std::unexpected(fmt::format("{}:{}: not TOML: {}", shown, error.source().begin.line,
-                                       problem::printable(error.description())));
-  }
+  const auto root = problem::parse_toml(*source);
+  if (!root)
+    return std::unexpected(fmt::format("{}:{}: not TOML: {}", problem::printable(file.string()),
+                                       root.error().line, root.error().what));
+  return Reader(file, *source, examples_root, problems_root, *this).read(*root);
 }
 
 }  // namespace kb::prompt
