@@ -162,6 +162,18 @@ TEST(Eval, GivesBothVerdicts) {
   EXPECT_EQ(theirs["correct"], true);
 }
 
+// What others wrote and a program hands in is judged, whatever it is.
+TEST(Eval, TellsAProgramThatAFileIsNoCandidate) {
+  TemporaryFolder folder;
+  for (const auto& file : {folder.write("empty.py", ""), folder.write("prose.py", "No idea.\n"),
+                           kSource + "/tests/data/no_entry_point.cpp"}) {
+    const auto json = eval_json("level1/19", file);
+    EXPECT_EQ(verdict_of(json), "static_reject") << file;
+    EXPECT_EQ(json["correct"], false);
+    EXPECT_FALSE(json["message"].get<std::string>().empty());
+  }
+}
+
 struct BadInput {
   const char* name;
   std::vector<std::string> arguments;

@@ -1,8 +1,10 @@
 // kernelbench eval PROBLEM CANDIDATE
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "check/check.h"
 #include "cli/commands.h"
@@ -22,11 +24,34 @@ struct EvalFlags {
   bool json = false;
 };
 
+void print_json(const judge::Result& result, const judge::Options& options) {
+  fmt::print("{}\n", judge::to_json(result, options)
+                         .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// A file that can be no candidate is a person's mistake. A program that asks for JSON hands in what
+// others wrote, and is told the verdict, as `run` stores it.
+int refuse(const EvalFlags& flags, const problem::Problem& problem,
+           const problem::Candidate& candidate, const std::string& why) {
+  std::error_code error;
+  if (!flags.json || !std::filesystem::is_regular_file(flags.candidate, error) ||
+      ::access(flags.candidate.c_str(), R_OK) != 0)
+    throw UsageError(why);
+  const auto options =
+      options_from(flags.judging, device_for(candidate.backend, devices_of(flags.judging)));
+  print_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why), options);
+  return kOk;
+}
+
 int eval(const EvalFlags& flags) {
   const auto problem = value_or_usage_error(problem::find(flags.problem, flags.set));
-  const auto candidate = value_or_usage_error(problem::load_candidate(flags.candidate));
+  const auto loaded = problem::load_candidate(flags.candidate);
+  if (!loaded)
+    return refuse(flags, problem, {flags.candidate, "", "", problem::Backend::python},
+                  loaded.error());
+  const auto& candidate = *loaded;
   if (const auto missing = check::has_entry_point(candidate))
-    throw UsageError(fmt::format("{}: {}", flags.candidate, *missing));
+    return refuse(flags, problem, candidate, fmt::format("{}: {}", flags.candidate, *missing));
   const auto devices = devices_of(flags.judging);
   if (devices.size() > 1) throw UsageError("eval judges on one device; --device lists several");
   const auto options = options_from(flags.judging, device_for(candidate.backend, devices));
@@ -46,8 +71,7 @@ int eval(const EvalFlags& flags) {
     result = std::move(*judged);
   }
   if (flags.json)
-    fmt::print("{}\n", judge::to_json(*result, options)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(*result, options);
   else
     fmt::print("{}", in_full(*result, options));
   return result->verdict == judge::Verdict::infrastructure_error ? kFindings : kOk;
