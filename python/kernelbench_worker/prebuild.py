@@ -8,20 +8,25 @@ with which arguments (the call: only where the problem has a smaller size). Writ
 DIR/extensions.json:
 
     {"status": "ok" | "compile_error" | "load_error", "text": "...",
-     "extensions": [{"name": N, "file": path relative to DIR}]}       the names are unique
+     "extensions": [{"name": N, "file": path relative to DIR}],       the names are unique
+     "sources": [{"extension": N, "source": file name, "headers": "lean" | "full" | "own",
+                  "why": "...", "seconds": S}]}                       see lean_compiler.py
 
 and exits with 0 in each of these cases; anything else is the machine's fault. With the status "ok",
-`text` has what failed to build and the candidate did without. Writes to DIR alone. MAX_JOBS in the
-environment limits the compilers that run at once.
+`text` has what failed to build and the candidate did without, and which sources needed all of
+PyTorch's headers. Writes to DIR alone. MAX_JOBS in the environment limits the compilers that run at
+once.
 """
 import argparse
 import json
 import os
+import shlex
 import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+LEAN_COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lean_compiler.py")
 TEXT_HEAD_BYTES, TEXT_TAIL_BYTES = 48 * 1024, 15 * 1024
 
 
@@ -36,6 +41,7 @@ class Builder:
         self._out = out
         self._folders = 0
         self.built = []     # as in extensions.json
+        self.sources = []   # as in extensions.json
         self.failures = []  # texts
 
     def get(self, real, arguments):
@@ -60,9 +66,45 @@ class Builder:
         os.makedirs(folder)
         arguments = {**arguments, "build_directory": folder, "verbose": False}
         arguments.pop("use_pch", None)  # it writes into torch's own folder
-        result = real(**arguments)
+        try:
+            result = real(**arguments)
+        finally:
+            self._collect_sources(name, folder)
         self.built.append({"name": name, "file": os.path.join(os.path.basename(folder), f"{name}.so")})
         return result
+
+    def _collect_sources(self, name, folder):
+        for file_name in sorted(os.listdir(folder)):
+            if file_name.endswith(".headers.json"):
+                with open(os.path.join(folder, file_name), encoding="utf-8") as file:
+                    source = json.load(file)
+                self.sources.append({"extension": name, **source, "source": os.path.basename(source["source"])})
+
+    def words(self):
+        """What there is to say of builds that did not fail the candidate."""
+        slow = [f'the extension "{s["extension"]}": {s["source"]} was compiled with all of PyTorch\'s headers: {s["why"]}'
+                for s in self.sources if s["headers"] == "full"]
+        return "\n".join([*self.failures, *slow])
+
+
+def _use_lean_compilers(folder):
+    """Has torch call lean_compiler.py, by scripts in `folder` that bear the compilers' names."""
+    from torch.utils import cpp_extension
+
+    compilers = {"CXX": cpp_extension.get_cxx_compiler()}
+    if cpp_extension.CUDA_HOME and not cpp_extension.IS_HIP_EXTENSION:
+        compilers["PYTORCH_NVCC"] = os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc")
+    os.makedirs(folder)
+    for variable, compiler in compilers.items():
+        path = shutil.which(compiler)
+        if not path:
+            continue  # torch will say so, if it is needed
+        script = os.path.join(folder, os.path.basename(path))
+        command = shlex.join([sys.executable, "-I", "-S", "-B", LEAN_COMPILER, path])
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec {command} "$@"\n')
+        os.chmod(script, 0o755)
+        os.environ[variable] = script
 
 
 def _wants_cuda(arguments):
@@ -88,6 +130,7 @@ def prebuild(source, path, out, problem_path):
 
     builder = Builder(out)
     extensions.install(builder)
+    _use_lean_compilers(os.path.join(out, "compilers"))
     status, text = "ok", ""
     try:
         with torch.no_grad():
@@ -101,7 +144,8 @@ def prebuild(source, path, out, problem_path):
             failure = _use(module, builder, problem_path)
             if failure:
                 status, text = "compile_error", str(failure)
-    return {"status": status, "text": _bounded(text or "\n".join(builder.failures)), "extensions": builder.built}
+    return {"status": status, "text": _bounded(text or builder.words()), "extensions": builder.built,
+            "sources": builder.sources}
 
 
 def _use(module, builder, problem_path):

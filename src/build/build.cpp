@@ -538,6 +538,14 @@ std::expected<std::string, std::string> Builder::Impl::python_key(
   if (auto added = add_files(key, package, code); !added) {
     return std::unexpected(std::move(added.error()));
   }
+  // What prebuild.py puts before PyTorch's headers.
+  for (const char* folder : {"lean", "lean/ATen", "lean/torch"}) {
+    if (!is_there(package / folder)) continue;
+    key.add("headers", folder);
+    if (auto added = add_files(key, package / folder, is_header); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
   return key.hex();
 }
 
