@@ -7,8 +7,8 @@ source = """
 #include <sstream>
 torch::Tensor softplus(torch::Tensor x) {
   auto y = torch::empty_like(x);
-  auto in = x.view({-1}).accessor<float, 1>();
-  auto out = y.view({-1}).accessor<float, 1>();
+  auto flat_x = x.view({-1}), flat_y = y.view({-1});
+  auto in = flat_x.accessor<float, 1>(), out = flat_y.accessor<float, 1>();
   at::parallel_for(0, x.numel(), 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = std::log1p(std::exp(in[i]));
   });
