@@ -1,10 +1,11 @@
 """Builds the extensions of a Python candidate, inside the compile sandbox.
 
-    python -I <folder>/kernelbench_worker/prebuild.py --source FILE --out DIR [--problem FILE]
+    python -I <folder>/kernelbench_worker/prebuild.py --source FILE --out DIR [--problem FILE] [--architecture sm_90]
 
 Executes the candidate with torch.utils.cpp_extension.load and load_inline building under DIR/<n>/.
 What is built only when ModelNew is constructed, or first called, is built too if --problem says
-with which arguments (the call: only where the problem has a smaller size). Writes, atomically,
+with which arguments (the call: only where the problem has a smaller size). --architecture names the
+GPU that a candidate is for; the sandbox has none, and the CPU stands in for it. Writes, atomically,
 DIR/extensions.json:
 
     {"status": "ok" | "compile_error" | "load_error", "text": "...",
@@ -13,11 +14,12 @@ DIR/extensions.json:
                   "why": "...", "seconds": S}]}                       see lean_compiler.py
 
 and exits with 0 in each of these cases; anything else is the machine's fault. With the status "ok",
-`text` has what failed to build and the candidate did without, and which sources needed all of
-PyTorch's headers. Writes to DIR alone. MAX_JOBS in the environment limits the compilers that run at
+`text` has what failed to build and the candidate did without, which sources needed all of PyTorch's
+headers, and whether the CPU stood in for a GPU. Writes to DIR alone. MAX_JOBS in the environment limits the compilers that run at
 once.
 """
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -27,6 +29,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 LEAN_COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lean_compiler.py")
+STOOD_IN = "the candidate uses the GPU while it is imported or constructed: in the build the CPU stood in for it"
 TEXT_HEAD_BYTES, TEXT_TAIL_BYTES = 48 * 1024, 15 * 1024
 
 
@@ -120,20 +123,24 @@ def _has_nvcc(cpp_extension):
     return bool(home and os.path.exists(os.path.join(home, "bin", "nvcc")) or shutil.which("nvcc"))
 
 
-def prebuild(source, path, out, problem_path):
+def prebuild(source, path, out, problem_path, architecture):
     """Builds, and returns the contents of extensions.json."""
     import torch
 
     from kernelbench_worker import extensions
     from kernelbench_worker.errors import users_traceback
+    from kernelbench_worker.gpu_stand_in import GpuStandIn
     from kernelbench_worker.problem import execute
 
     builder = Builder(out)
     extensions.install(builder)
     _use_lean_compilers(os.path.join(out, "compilers"))
+    stand_in = contextlib.nullcontext()
+    if architecture and not torch.cuda.is_available():
+        stand_in = GpuStandIn(architecture)
     status, text = "ok", ""
     try:
-        with torch.no_grad():
+        with torch.no_grad(), stand_in:
             module = execute(source, "kernelbench_candidate", path)
     except BaseException as exception:
         failure = _build_error_in(exception)
@@ -141,9 +148,12 @@ def prebuild(source, path, out, problem_path):
         text = str(failure) if failure else users_traceback(exception)
     else:
         if not builder.built and not builder.failures and extensions.mentioned_in(source) and problem_path:
-            failure = _use(module, builder, problem_path)
+            with stand_in:
+                failure = _use(module, builder, problem_path)
             if failure:
                 status, text = "compile_error", str(failure)
+    if getattr(stand_in, "touched", False):
+        text = "\n".join(filter(None, [text or builder.words(), STOOD_IN]))
     return {"status": status, "text": _bounded(text or builder.words()), "extensions": builder.built,
             "sources": builder.sources}
 
@@ -193,6 +203,7 @@ def main(argv=None):
     parser.add_argument("--source", required=True, help="the candidate's file")
     parser.add_argument("--out", required=True, help="the folder to build in")
     parser.add_argument("--problem", help="the problem's file")
+    parser.add_argument("--architecture", help="of the GPU that the candidate is for (sm_90); none: the CPU")
     options = parser.parse_args(argv)
     out = os.path.abspath(options.out)
     os.makedirs(out, exist_ok=True)
@@ -204,7 +215,7 @@ def main(argv=None):
 
     with open(options.source, encoding="utf-8") as file:
         source = file.read()
-    result = prebuild(source, options.source, out, options.problem)
+    result = prebuild(source, options.source, out, options.problem, options.architecture)
     temporary = os.path.join(out, "extensions.json.new")
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(result, file)

@@ -570,6 +570,9 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
   if (!problem_source.empty()) {
     import.argv.insert(import.argv.end(), {"--problem", here.root + "/problem.py"});
   }
+  if (!python.architecture.empty() && has_cuda_sources(source)) {
+    import.argv.insert(import.argv.end(), {"--architecture", python.architecture});
+  }
   const unsigned jobs =
       options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   // ninja may be a package of the same Python.

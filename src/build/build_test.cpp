@@ -591,6 +591,7 @@ TEST_P(BuildTest, LeanHeadersArePartOfTheKey) {
   const fs::path folder = interpreter.package_folder / "kernelbench_worker/lean/torch";
   fs::create_directories(folder);
   for (const char* text : {"#define A 1\n", "#define A 2\n"}) {
+    fs::remove(folder / "types.h");
     ASSERT_TRUE(write_file(folder / "types.h", text, 0644, false));
     EXPECT_FALSE(build().cached) << text;
     EXPECT_TRUE(build().cached) << text;
