@@ -538,6 +538,14 @@ std::expected<std::string, std::string> Builder::Impl::python_key(
   if (auto added = add_files(key, package, code); !added) {
     return std::unexpected(std::move(added.error()));
   }
+  // What prebuild.py puts before PyTorch's headers.
+  for (const char* folder : {"lean", "lean/ATen", "lean/torch"}) {
+    if (!is_there(package / folder)) continue;
+    key.add("headers", folder);
+    if (auto added = add_files(key, package / folder, is_header); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
   return key.hex();
 }
 
@@ -561,6 +569,9 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
                  here.root};
   if (!problem_source.empty()) {
     import.argv.insert(import.argv.end(), {"--problem", here.root + "/problem.py"});
+  }
+  if (!python.architecture.empty() && has_cuda_sources(source)) {
+    import.argv.insert(import.argv.end(), {"--architecture", python.architecture});
   }
   const unsigned jobs =
       options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());

@@ -583,6 +583,21 @@ TEST_P(BuildTest, PythonGetsTheProblem) {
   EXPECT_FALSE(create().build_python("load_inline", interpreter, "another")->cached);
 }
 
+TEST_P(BuildTest, LeanHeadersArePartOfTheKey) {
+  const Python interpreter = python("answer('load_error', 'once')\n");
+  const auto build = [&] { return create().build_python("load_inline", interpreter).value(); };
+  EXPECT_FALSE(build().cached);
+  EXPECT_TRUE(build().cached);
+  const fs::path folder = interpreter.package_folder / "kernelbench_worker/lean/torch";
+  fs::create_directories(folder);
+  for (const char* text : {"#define A 1\n", "#define A 2\n"}) {
+    fs::remove(folder / "types.h");
+    ASSERT_TRUE(write_file(folder / "types.h", text, 0644, false));
+    EXPECT_FALSE(build().cached) << text;
+    EXPECT_TRUE(build().cached) << text;
+  }
+}
+
 TEST_P(BuildTest, PythonFailuresAreTold) {
   auto failed = import("answer('compile_error', 'ops.cpp:1: error: x')\n");
   ASSERT_TRUE(failed) << failed.error();
