@@ -8,7 +8,7 @@ sources = $(shell find src include tests bench cmake -name '*.h' -o -name '*.cpp
 
 demo: build  ## judge the bundled kernels on this machine's CPU and score them
 	build/release/kernelbench run examples/run_cpu --size small --first-call-timeout 10 $(if $(PYTHON),--python $(PYTHON))
-	build/release/kernelbench score examples/run_cpu
+	build/release/kernelbench score examples/run_cpu --html build/demo.html
 
 build:  ## install what is missing, and build into build/release
 	@scripts/setup

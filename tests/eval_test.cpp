@@ -57,6 +57,8 @@ TEST(Eval, PrintsTheAgreedObject) {
   EXPECT_GE(json["speedup_ci95"][1], json["speedup"]);
   EXPECT_EQ(json["trials"].size(), 12u) << "5 random and 7 stress trials";
   EXPECT_GT(json["speed_of_light_us"].get<double>(), 0);
+  EXPECT_GT(json["work"]["bytes"].get<double>(), 0);
+  EXPECT_GT(json["work"]["copy_bytes_per_s"].get<double>(), 0);
 }
 
 TEST(Eval, DrawsFreshInputsEveryTime) {

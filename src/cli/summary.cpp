@@ -44,6 +44,12 @@ std::string telling_line(const std::string& text) {
   return line.size() > 160 ? line.substr(0, 157) + "..." : line;
 }
 
+std::string_view meaning_of(std::string_view flag) {
+  for (const auto& [name, words] : kMeaning)
+    if (name == flag) return words;
+  return "";
+}
+
 std::string one_line(const judge::Result& result) {
   std::string text(name_of(result.verdict));
   if (result.speedup)
@@ -93,9 +99,7 @@ std::string in_full(const judge::Result& result, const judge::Options& options) 
     text += fmt::format("           {:.2g} from float64 in norm; the reference {:.2g}\n",
                         *result.norm_error_vs_truth, *result.reference_norm_error_vs_truth);
   for (const auto& flag : result.flags) {
-    std::string_view meaning;
-    for (const auto& [name, words] : kMeaning)
-      if (name == flag) meaning = words;
+    const std::string_view meaning = meaning_of(flag);
     text += fmt::format("flag       {}{}{}\n", flag, meaning.empty() ? "" : ": ", meaning);
   }
   std::string phases;

@@ -253,6 +253,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   if (outcome && options.timing) {
     const auto bounds = bounds_of(reference->spec(), *device, options.precision);
     result.speed_of_light_us = bounds.realistic_us;
+    result.work = bounds.work;
     // With inputs in a warm cache the bound is none.
     if (options.timer != Timer::host && *result.time_us < bounds.impossible_us)
       add_flag(result.flags, "faster_than_physics");

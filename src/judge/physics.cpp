@@ -18,6 +18,7 @@ Bounds bounds_of(const worker::ProblemSpec& spec, Device& device, const std::str
   Bounds bounds;
   bounds.realistic_us = bytes / device.copy_bytes_per_us();
   bounds.impossible_us = bounds.realistic_us / 2;
+  bounds.work = {bytes, spec.flops, 1e6 * device.copy_bytes_per_us()};
   if (const auto* card = card::of_device(device.describe().value("name", std::string()))) {
     const card::Rates& rates = card->rates;
     const double half = std::max({rates.fp16, rates.bf16, rates.fp32});

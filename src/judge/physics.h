@@ -13,6 +13,13 @@
 
 namespace kb::judge {
 
+/// What a call has to do at least, and how fast memory is here: a call's place in the roofline.
+struct Work {
+  double bytes = 0;             ///< from and to memory
+  double operations = 0;        ///< 0: unknown
+  double copy_bytes_per_s = 0;  ///< what a copy reaches on this device, read and written
+};
+
 struct Bounds {
   /// Nothing can be faster: the datasheet's bandwidth, and a quarter of the operations (Winograd's
   /// algorithm saves about as much) at the rate of the cheapest precision that the tolerance
@@ -21,6 +28,7 @@ struct Bounds {
   /// What a very good kernel comes near to: the bandwidth that a copy reaches here, and all
   /// operations at the datasheet's rate of the problem's own precision.
   double realistic_us = 0;
+  Work work;  ///< what they follow from
 };
 
 Bounds bounds_of(const worker::ProblemSpec& spec, Device& device, const std::string& precision);

@@ -9,6 +9,15 @@ nlohmann::json number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
+nlohmann::json work_json(const std::optional<Work>& work) {
+  if (!work) return nullptr;
+  nlohmann::json json = {{"bytes", work->bytes},
+                         {"operations", nullptr},
+                         {"copy_bytes_per_s", number(work->copy_bytes_per_s)}};
+  if (work->operations > 0) json["operations"] = work->operations;
+  return json;
+}
+
 }  // namespace
 
 nlohmann::json settings_json(const Options& options) {
@@ -83,6 +92,7 @@ nlohmann::json to_json(const Result& result, const Options& options) {
       {"norm_error_vs_truth", number(result.norm_error_vs_truth)},
       {"reference_norm_error_vs_truth", number(result.reference_norm_error_vs_truth)},
       {"speed_of_light_us", number(result.speed_of_light_us)},
+      {"work", work_json(result.work)},
       {"seed", result.seed},
       {"phases_ms", result.phases_ms},
       {"freezer", result.freezer},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "judge/options.h"
+#include "judge/physics.h"
 #include "judge/verdict.h"
 #include "measure/speedup.h"
 #include "measure/statistics.h"
@@ -50,6 +51,7 @@ struct Result {
   std::optional<double> max_abs_error, max_rel_error;
   std::optional<double> norm_error_vs_truth, reference_norm_error_vs_truth;
   std::optional<double> speed_of_light_us;
+  std::optional<Work> work;               ///< where the speed of light follows from
   std::uint64_t seed = 0;                 ///< of the first correctness trial
   std::vector<nlohmann::json> telemetry;  ///< of the device: clocks, power … through the timing
   nlohmann::json device;                  ///< Device::describe()
