@@ -41,6 +41,9 @@ prompt::Request request_from(const PromptFlags& flags) {
                           .gpu = card_from(flags.gpu),
                           .with_hardware = flags.with_hardware,
                           .size = flags.size};
+  if (const auto language = problem::language_named(flags.backend))
+    if (const auto refused = problem::refused_precision(*language, flags.precision))
+      throw UsageError(*refused);
   if (flags.with_hardware && !request.gpu)
     throw UsageError("--with-hardware needs a card to describe: add --gpu NAME");
   return request;

@@ -114,7 +114,7 @@ Result unjudged(const problem::Problem& problem, const problem::Candidate& candi
   result.problem_hash = problem.hash;
   result.candidate = candidate.path.filename().string();
   result.candidate_hash = candidate.hash;
-  result.backend = name_of(candidate.backend);
+  result.backend = name_of(candidate.language);
   result.verdict = verdict;
   result.message = std::move(message);
   return result;
