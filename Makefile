@@ -1,6 +1,6 @@
 # Everything here is a short name for something longer; scripts/setup does the set-up.
 # PYTHON=/path/to/python uses that Python (PyTorch 2.9 or later) in place of .venv.
-.PHONY: demo build test format lint asan clean help
+.PHONY: demo build setup-dsl test format lint asan clean help
 .DEFAULT_GOAL := help
 export PYTHON
 
@@ -12,6 +12,9 @@ demo: build  ## judge the bundled kernels on this machine's CPU and score them
 
 build:  ## install what is missing, and build into build/release
 	@scripts/setup
+
+setup-dsl: build  ## add the optional Python languages: CuTe, TileLang, CuPy, Helion, cuTile
+	@scripts/setup-dsl
 
 test: build  ## run every test
 	@scripts/test
@@ -31,4 +34,4 @@ clean:  ## remove the build folders, not .venv
 	rm -rf build
 
 help:  ## show this list
-	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 10

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   const auto problem = must(problem::find(problem_name));
   const auto candidate = must(problem::load_candidate(candidate_path));
   const auto options =
-      cli::options_from(flags, cli::device_for(candidate.backend, cli::devices_of(flags)));
+      cli::options_from(flags, cli::device_for(candidate.language, cli::devices_of(flags)));
   auto device =
       steps.time("open the device", [&] { return must(judge::open_device(options.device)); });
   cli::Workshop workshop(flags);

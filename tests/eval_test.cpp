@@ -73,7 +73,7 @@ TEST(Eval, JudgesAPythonModel) {
   TemporaryFolder folder;
   const auto json = eval_json("level1/19", folder.write("model.py", kTorchRelu), {"--pairs", "10"});
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
-  EXPECT_EQ(json["backend"], "python");
+  EXPECT_EQ(json["backend"], "torch");
   EXPECT_EQ(json["max_abs_error"], 0);
 }
 

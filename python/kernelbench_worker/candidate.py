@@ -5,7 +5,7 @@ but the model: who had also examined the problem would be 1 to 4 % slower on a C
 """
 import torch
 
-from . import extensions
+from . import extensions, languages
 from .errors import WorkerError
 from .problem import Problem, execute
 from .state import Buffers, state_tensors
@@ -24,6 +24,7 @@ class Candidate:
         """
         problem = Problem(request, device, source="problem_source", path="problem_path")
         init_inputs = problem.init_inputs()
+        languages.prepare(device)
         if prebuilt or extensions.mentioned_in(request["source"]):
             extensions.install(extensions.Prebuilt(prebuilt))
         with torch.no_grad():

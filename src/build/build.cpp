@@ -592,6 +592,10 @@ std::expected<Outcome, std::string> Builder::Impl::import_python(const std::stri
         torch_architecture(python.architecture.empty() ? kSomeArchitecture : python.architecture));
     import.read_only.push_back({cuda->root.string(), ""});
   }
+  if (!python.thunderkittens.empty()) {
+    import.environment.emplace_back("THUNDERKITTENS_ROOT", python.thunderkittens);
+    import.read_only.push_back({python.thunderkittens, ""});
+  }
   for (const std::string& folder : python.folders) import.read_only.push_back({folder, ""});
   import.read_only.push_back({python.package_folder.string(), ""});
 

@@ -59,7 +59,8 @@ struct Python {
   std::vector<std::string> folders;      ///< to be visible read-only: prefixes, site-packages
   std::string identity;                  ///< version strings of Python and torch, part of the key
   std::filesystem::path package_folder;  ///< holds kernelbench_worker/
-  std::string architecture;              ///< that CUDA sources are compiled for, "sm_90"; may be empty
+  std::string architecture;    ///< that CUDA sources are compiled for, "sm_90"; may be empty
+  std::string thunderkittens;  ///< folder of that library for a source that needs it, or empty
 };
 
 class Builder {

@@ -113,7 +113,7 @@ void build_all(std::vector<Row>& rows, build::Builder& builder, const judge::Bui
 }
 
 std::string backend_of(const Row& row) {
-  return row.candidate ? std::string(problem::name_of(row.candidate->backend)) : "-";
+  return row.candidate ? std::string(problem::name_of(row.candidate->language)) : "-";
 }
 
 void print_json(const std::vector<Row>& rows, const judge::BuildTarget& target) {
@@ -135,7 +135,7 @@ void print_json(const std::vector<Row>& rows, const judge::BuildTarget& target) 
 void print_table(const std::vector<Row>& rows) {
   for (const auto& row : rows) {
     const bool ok = row.status == "ok";
-    fmt::print("{:<20} {:<8} {:<13} {:>8} {}\n", label_of(row.sample), backend_of(row),
+    fmt::print("{:<20} {:<14} {:<13} {:>8} {}\n", label_of(row.sample), backend_of(row),
                ok && row.cached ? "cached" : row.status,
                row.cached ? "" : fmt::format("{:.0f} ms", row.ms),
                ok ? "" : " " + telling_line(row.log));

@@ -14,6 +14,7 @@
 #include "build/nvcc.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/finding.h"
 #include "cli/judging.h"
 #include "cli/summary.h"
 #include "device/cpu/memory.h"
@@ -24,11 +25,6 @@
 
 namespace kb::cli {
 namespace {
-
-struct Finding {
-  std::string what, detail;
-  enum class State { ready, missing, note } state;
-};
 
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
@@ -138,7 +134,8 @@ std::vector<Finding> examine(const std::string& python_option) {
          Finding::State::ready});
   else
     findings.push_back({"problems", catalog.error(), Finding::State::missing});
-  if (auto python = worker::probe_python(worker::choose_python(python_option, root)))
+  const auto python = worker::probe_python(worker::choose_python(python_option, root));
+  if (python)
     findings.push_back({"python",
                         fmt::format("{}: Python {}, PyTorch {}", python->executable,
                                     python->python_version, python->torch_version),
@@ -170,6 +167,9 @@ std::vector<Finding> examine(const std::string& python_option) {
   else
     findings.push_back({"cuda toolkit", nvcc.error(), Finding::State::note});
   findings.push_back(check_cuda_backend(nvcc, builder ? &*builder : nullptr));
+  if (python)
+    for (auto& finding : examine_languages(*python, nvcc, cuda::device_count() > 0))
+      findings.push_back(std::move(finding));
   add_gpus(findings);
   return findings;
 }
@@ -185,7 +185,7 @@ int doctor(const std::string& python, bool json) {
     if (json)
       rows.push_back({{"what", finding.what}, {"state", word}, {"detail", finding.detail}});
     else
-      fmt::print("{:<8} {:<17} {}\n", word, finding.what, finding.detail);
+      fmt::print("{:<8} {:<22} {}\n", word, finding.what, finding.detail);
   }
   if (json)
     fmt::print("{}\n", nlohmann::json{{"fit", fit}, {"findings", rows}}.dump(2));

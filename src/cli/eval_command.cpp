@@ -38,23 +38,23 @@ int refuse(const EvalFlags& flags, const problem::Problem& problem,
       ::access(flags.candidate.c_str(), R_OK) != 0)
     throw UsageError(why);
   const auto options =
-      options_from(flags.judging, device_for(candidate.backend, devices_of(flags.judging)));
+      options_from(flags.judging, device_for(candidate.language, devices_of(flags.judging)));
   print_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why), options);
   return kOk;
 }
 
 int eval(const EvalFlags& flags) {
   const auto problem = value_or_usage_error(problem::find(flags.problem, flags.set));
-  const auto loaded = problem::load_candidate(flags.candidate);
-  if (!loaded)
-    return refuse(flags, problem, {flags.candidate, "", "", problem::Backend::python},
-                  loaded.error());
+  const auto loaded = load_candidate(flags.judging, flags.candidate);
+  if (!loaded) return refuse(flags, problem, problem::Candidate{.path = flags.candidate}, loaded.error());
   const auto& candidate = *loaded;
   if (const auto missing = check::has_entry_point(candidate))
     return refuse(flags, problem, candidate, fmt::format("{}: {}", flags.candidate, *missing));
+  if (const auto refused = problem::refused_precision(candidate.language, flags.judging.precision))
+    throw UsageError(*refused);
   const auto devices = devices_of(flags.judging);
   if (devices.size() > 1) throw UsageError("eval judges on one device; --device lists several");
-  const auto options = options_from(flags.judging, device_for(candidate.backend, devices));
+  const auto options = options_from(flags.judging, device_for(candidate.language, devices));
   auto device = value_or_usage_error(judge::open_device(options.device));
   Workshop workshop(flags.judging);
   judge::Evaluator evaluator(workshop.environment(), options, std::move(device));

@@ -1,6 +1,7 @@
 #include "cli/judging.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,9 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
                  "cpu, cuda:0, or several as cuda:0,cuda:1; auto: a GPU where there is one")
       ->capture_default_str();
   app.add_option(
+      "--backend", flags.backend,
+      "what the candidate is written in, where the source does not tell: triton, cute …");
+  app.add_option(
          "--rules", flags.rules,
          "own, or kernelbench: allclose against the default reference decides, no stress trials")
       ->check(CLI::IsMember({"own", "kernelbench"}))
@@ -141,19 +145,20 @@ std::vector<std::string> devices_of(const JudgingFlags& flags) {
   return devices;
 }
 
-std::string device_for(problem::Backend backend, const std::vector<std::string>& devices) {
+std::string device_for(problem::Language language, const std::vector<std::string>& devices) {
   const auto gpu = std::ranges::find_if(devices, [](const auto& d) { return d != "cpu"; });
   const bool cpu = std::ranges::find(devices, "cpu") != devices.end();
-  switch (backend) {
-    case problem::Backend::cpp:
-      if (!devices.empty() && !cpu)
-        throw UsageError("a .cpp candidate runs on the CPU: judge it with --device cpu");
-      return "cpu";
-    case problem::Backend::cuda_cpp:
-      if (!devices.empty() && gpu == devices.end())
-        throw UsageError("a .cu candidate needs a GPU: judge it with --device cuda:0");
-      return devices.empty() ? "cuda:0" : *gpu;
-    case problem::Backend::python: break;
+  if (language == problem::Language::cpp) {
+    if (!devices.empty() && !cpu)
+      throw UsageError("a .cpp candidate runs on the CPU: judge it with --device cpu");
+    return "cpu";
+  }
+  if (problem::needs_gpu(language)) {
+    if (!devices.empty() && gpu == devices.end())
+      throw UsageError(fmt::format(
+          "a {} candidate needs a GPU: judge it with --device cuda:0",
+          language == problem::Language::cuda_cpp ? ".cu" : problem::name_of(language)));
+    return devices.empty() ? "cuda:0" : *gpu;
   }
   if (!devices.empty()) return devices.front();
   return cuda::device_count() > 0 ? "cuda:0" : "cpu";
@@ -163,6 +168,22 @@ nlohmann::json assignments(const std::vector<std::string>& set) {
   auto json = nlohmann::json::object();
   for (const auto& assignment : set) add_assignment(json, assignment);
   return json;
+}
+
+std::expected<problem::Candidate, std::string> load_candidate(const JudgingFlags& flags,
+                                                              const std::filesystem::path& path) {
+  auto candidate = problem::load_candidate(path);
+  if (!candidate || flags.backend.empty()) return candidate;
+  const auto language = problem::language_named(flags.backend);
+  if (!language) {
+    std::vector<std::string_view> names;
+    for (const auto one : problem::all_languages()) names.push_back(problem::name_of(one));
+    throw UsageError(fmt::format("there is no backend '{}'; the backends are {}", flags.backend,
+                                 fmt::join(names, ", ")));
+  }
+  if (auto fits = problem::set_language(*candidate, *language); !fits)
+    throw UsageError(fits.error());
+  return candidate;
 }
 
 judge::Options options_from(const JudgingFlags& flags, const std::string& device) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <expected>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@ struct JudgingFlags {
   std::vector<std::string> set;
   std::string precision = "fp32";
   std::string device = "auto";
+  std::string backend;
   std::string rules = "own";
   std::string timer = "sealed";
   std::string sandbox = "auto";
@@ -48,10 +51,14 @@ nlohmann::json assignments(const std::vector<std::string>& set);
 judge::Options options_from(const JudgingFlags& flags, const std::string& device);
 /// The devices that --device lists; empty for `auto`. UsageError for a name that is none.
 std::vector<std::string> devices_of(const JudgingFlags& flags);
-/// Where a candidate of this backend is judged: one of `devices`, or, without any, the first GPU
-/// for
-/// `.cu`, and for Python where there is one, else the CPU. UsageError where that cannot be.
-std::string device_for(problem::Backend backend, const std::vector<std::string>& devices);
+/// Where a candidate in this language is judged: one of `devices`, or, without any, the first GPU
+/// for what needs one, and for other Python where there is one, else the CPU. UsageError where that
+/// cannot be.
+std::string device_for(problem::Language language, const std::vector<std::string>& devices);
+/// The candidate in the file, in the language that --backend names where it does. UsageError where
+/// that is none, or none for such a file; as an error, what problem::load_candidate says.
+std::expected<problem::Candidate, std::string> load_candidate(const JudgingFlags& flags,
+                                                              const std::filesystem::path& path);
 
 /// UsageError where --sandbox cannot be had.
 std::unique_ptr<sandbox::Launcher> make_launcher(const JudgingFlags& flags);

@@ -4,6 +4,7 @@
 
 #include "card/card.h"
 #include "cli/failure.h"
+#include "problem/language.h"
 #include "problem/text_file.h"
 
 namespace kb::cli {
@@ -47,6 +48,9 @@ prompt::Request request_from(const PromptingFlags& flags) {
                           .gpu = card_from(flags.gpu),
                           .with_hardware = flags.with_hardware,
                           .size = flags.size};
+  if (const auto language = problem::language_named(flags.backend))
+    if (const auto refused = problem::refused_precision(*language, flags.precision))
+      throw UsageError(*refused);
   if (flags.with_hardware && !request.gpu)
     throw UsageError("--with-hardware needs a card to describe: add --gpu NAME");
   return request;

@@ -105,7 +105,7 @@ std::size_t Run::python_jobs(std::span<const std::size_t> jobs) const {
 std::size_t Run::add(const std::vector<problem::Sample>& samples) {
   const auto catalog = open_set(flags_.samples);
   std::set<problem::Id> unknown;
-  std::map<std::string, std::size_t> without_gpu;
+  std::map<std::string, std::size_t> not_here;  // why, and how many
   std::size_t known = 0;
   for (const auto& sample : samples) {
     auto problem = catalog.load(sample.id);
@@ -114,21 +114,26 @@ std::size_t Run::add(const std::vector<problem::Sample>& samples) {
       continue;
     }
     Job job{sample, std::move(*problem), std::nullopt, "", {}, "", std::nullopt};
-    auto candidate = problem::load_candidate(sample.path);
+    auto candidate = load_candidate(flags_.judging, sample.path);
     if (candidate)
       job.candidate = std::move(*candidate);
     else
       job.refusal = candidate.error();
-    const auto device =
-        device_for(job.candidate ? job.candidate->backend : problem::Backend::python, devices_);
+    const auto language = job.candidate ? job.candidate->language : problem::Language::unknown;
+    if (const auto refused = problem::refused_precision(language, flags_.judging.precision)) {
+      ++not_here[*refused];
+      continue;
+    }
+    const auto device = device_for(language, devices_);
     job.kind = judge::kind_of_device(device);
     if (job.kind == "cuda" && cuda::device_count() == 0) {
-      ++without_gpu[cuda::availability()];
+      ++not_here["they need a GPU: " + cuda::availability()];
       continue;
     }
     const auto options = options_from(flags_.judging, device);
     auto settings = judge::settings_json(options);
     settings["torch"] = workshop_.environment().python.torch_version;
+    if (!flags_.judging.backend.empty()) settings["backend"] = flags_.judging.backend;
     job.key = {job.problem.label, sample.sample,
                job.problem.hash,  job.candidate ? job.candidate->hash : job.refusal,
                job.kind,          settings.dump()};
@@ -145,8 +150,8 @@ std::size_t Run::add(const std::vector<problem::Sample>& samples) {
       group->jobs.push_back(jobs_.size());
     jobs_.push_back(std::move(job));
   }
-  for (const auto& [why, count] : without_gpu)
-    leave_out(fmt::format("{} samples that need a GPU: {}", count, why));
+  for (const auto& [why, count] : not_here)
+    leave_out(fmt::format("{} sample{}: {}", count, count == 1 ? "" : "s", why));
   return known;
 }
 
@@ -197,7 +202,7 @@ std::optional<Run::Group> Run::next_group(const std::string& kind) {
 judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator,
                              std::size_t torch_workers_to_come) {
   if (!job.candidate) {
-    const problem::Candidate unreadable{job.sample.path, "", "", problem::Backend::python};
+    const problem::Candidate unreadable{.path = job.sample.path};
     return judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
   }
   evaluator.warm_up(job.candidate->backend, torch_workers_to_come);
@@ -227,7 +232,7 @@ void Run::keep(const Job& job, const judge::Result& result, const judge::Options
   if (result.verdict == judge::Verdict::infrastructure_error) finished_ = false;
   if (auto put = store_.put(row); !put) failure_ = put.error();
   progress_->done(
-      fmt::format("{:<20} {:<7} {}", label_of(job.sample), result.backend, one_line(result)));
+      fmt::format("{:<20} {:<14} {}", label_of(job.sample), result.backend, one_line(result)));
 }
 
 void Run::judge_on(const std::string& device) {
@@ -256,7 +261,7 @@ void Run::judge_on(const std::string& device) {
         result = judge_one(job, evaluator, to_come);
       } catch (const std::exception& error) {
         // The judge's own fault, and not to be the end of the other devices' work.
-        const problem::Candidate none{job.sample.path, "", "", problem::Backend::python};
+        const problem::Candidate none{.path = job.sample.path};
         result = judge::unjudged(job.problem, job.candidate ? *job.candidate : none,
                                  judge::Verdict::infrastructure_error, error.what());
       }

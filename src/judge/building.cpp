@@ -1,8 +1,34 @@
 #include "judge/building.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
+#include <vector>
+
+#include "digest/sha256.h"
 
 namespace kb::judge {
+namespace {
+
+// Names, sizes and times of all files: what is built is built anew when one changes.
+std::string digest_of_headers(const std::string& root) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(fs::path(root) / "include", error), end;
+       !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored)) continue;
+    files.push_back(it->path().string() + ' ' + std::to_string(it->file_size(ignored)) + ' ' +
+                    std::to_string(it->last_write_time(ignored).time_since_epoch().count()));
+  }
+  std::ranges::sort(files);
+  std::string all = root;
+  for (const auto& file : files) all += '\n' + file;
+  return sha256_hex(all);
+}
+
+}  // namespace
 
 std::expected<build::Result, std::string> build_candidate(build::Builder& builder,
                                                           const BuildTarget& target,
@@ -15,14 +41,19 @@ std::expected<build::Result, std::string> build_candidate(build::Builder& builde
     case problem::Backend::python: break;
   }
   const auto& python = target.python;
-  return builder.build_python(
-      candidate.source,
-      {.executable = python.executable,
-       .folders = python.folders,
-       .identity = "python " + python.python_version + " torch " + python.torch_version,
-       .package_folder = target.installation_root / "python",
-       .architecture = target.architecture},
-      problem.source);
+  const std::string thunderkittens = candidate.language == problem::Language::thunderkittens
+                                         ? python.thunderkittens
+                                         : std::string();
+  std::string identity = "python " + python.python_version + " torch " + python.torch_version;
+  if (!thunderkittens.empty()) identity += " thunderkittens " + digest_of_headers(thunderkittens);
+  return builder.build_python(candidate.source,
+                              {.executable = python.executable,
+                               .folders = python.folders,
+                               .identity = identity,
+                               .package_folder = target.installation_root / "python",
+                               .architecture = target.architecture,
+                               .thunderkittens = thunderkittens},
+                              problem.source);
 }
 
 }  // namespace kb::judge

@@ -84,6 +84,13 @@ struct Evaluator::Impl {
     auto needs = device->worker_needs();
     if (!environment.heap_library.empty())
       needs.folders.push_back(environment.heap_library.string());
+    // Some languages call the toolkit's compiler in the first call.
+    if (device->ends_turns())
+      if (const auto nvcc = build::find_nvcc(build::nvcc_folders())) {
+        needs.environment.emplace_back("CUDA_HOME", nvcc->root.string());
+        needs.environment.emplace_back("CUDA_PATH", nvcc->root.string());
+        needs.folders.push_back(nvcc->root.string());
+      }
     return needs;
   }
 
@@ -114,7 +121,7 @@ Result unjudged(const problem::Problem& problem, const problem::Candidate& candi
   result.problem_hash = problem.hash;
   result.candidate = candidate.path.filename().string();
   result.candidate_hash = candidate.hash;
-  result.backend = name_of(candidate.backend);
+  result.backend = name_of(candidate.language);
   result.verdict = verdict;
   result.message = std::move(message);
   return result;

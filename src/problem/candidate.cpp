@@ -26,10 +26,13 @@ std::expected<Candidate, std::string> load_candidate(const std::filesystem::path
   const std::filesystem::path suffix = path.extension();
   if (suffix == ".py") {
     candidate.backend = Backend::python;
+    candidate.language = language_of_python(*source);
   } else if (suffix == ".cpp" || suffix == ".cc") {
     candidate.backend = Backend::cpp;
+    candidate.language = Language::cpp;
   } else if (suffix == ".cu") {
     candidate.backend = Backend::cuda_cpp;
+    candidate.language = Language::cuda_cpp;
   } else {
     return std::unexpected(fmt::format(
         "{} has no suffix that tells its language; name it .py, .cpp, .cc or .cu", shown));
@@ -41,6 +44,21 @@ std::expected<Candidate, std::string> load_candidate(const std::filesystem::path
   candidate.hash = sha256_hex(*source);
   candidate.source = std::move(*source);
   return candidate;
+}
+
+std::expected<void, std::string> set_language(Candidate& candidate, Language language) {
+  const bool fits = candidate.backend == Backend::python
+                        ? is_python(language)
+                        : name_of(language) == name_of(candidate.backend);
+  if (!fits)
+    return std::unexpected(
+        fmt::format("{} cannot be of the backend {}: a {} file is {}",
+                    printable(candidate.path.filename().string()), name_of(language),
+                    printable(candidate.path.extension().string()),
+                    candidate.backend == Backend::python ? "a ModelNew in Python"
+                                                         : name_of(candidate.backend)));
+  candidate.language = language;
+  return {};
 }
 
 }  // namespace kb::problem

@@ -22,7 +22,11 @@ def version(n):
     except Exception: return None
 paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.path.dirname(sys.executable),
          os.path.dirname(os.path.realpath(sys.executable)), *sysconfig.get_paths().values(), *[p for p in sys.path if p]]
+packages = ["triton", "helion", "nvidia-cutlass-dsl", "tilelang", "cuda-tile", "nvidia-cuda-tileiras",
+            "cupy-cuda13x", "cupy-cuda12x", "cupy", "apache-tvm-ffi", "ninja"]
 print(json.dumps({"python": sys.version.split()[0], "torch": version("torch"),
+                  "headers": os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")),
+                  "packages": {n: version(n) for n in packages if version(n)},
                   "folders": sorted({p for q in paths for p in (os.path.abspath(q), os.path.realpath(q)) if os.path.isdir(p)})}))
 )py";
 
@@ -111,6 +115,13 @@ std::expected<PythonEnvironment, std::string> probe_python(const std::string& ch
     return std::unexpected(fmt::format(
         "{} has PyTorch {}; 2.9 or later is needed: run `make setup`, or give --python PATH",
         chosen, environment.torch_version));
+  environment.has_headers = json.value("headers", false);
+  for (const auto& [name, version] : json["packages"].items())
+    if (version.is_string()) environment.packages[name] = version.get<std::string>();
+  if (const char* root = std::getenv("THUNDERKITTENS_ROOT");
+      root && *root == '/' &&
+      ::access((std::string(root) + "/include/kittens.cuh").c_str(), R_OK) == 0)
+    environment.thunderkittens = root;
   // Sorted, so that a folder comes before those below it.
   for (const auto& entry : json["folders"]) {
     const auto folder = entry.get<std::string>();

@@ -3,6 +3,8 @@
 
 #include <expected>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,13 @@ struct PythonEnvironment {
   std::string python_version;  ///< "3.11.2"
   std::string torch_version;   ///< "2.11.0"
   std::vector<std::string>
-      folders;  ///< prefixes and site-packages, absolute, without those below another
+      folders;               ///< prefixes and site-packages, absolute, without those below another
+  bool has_headers = false;  ///< Python.h, which extensions and Triton's launchers include
+  /// Version of each package that a candidate's language comes with, where it is installed: by the
+  /// name that pip knows it by.
+  std::map<std::string, std::string, std::less<>> packages;
+  std::string
+      thunderkittens;  ///< $THUNDERKITTENS_ROOT where it holds include/kittens.cuh, or empty
 };
 
 /// `--python PATH` if given, else $KERNELBENCH_PYTHON, else an active virtual environment's, else

@@ -74,7 +74,13 @@ std::expected<Worker, Fault> TorchPool::start() {
   for (const auto& folder : options_.python.folders)
     command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options_.package_folder.string(), "", false});
+  if (const auto& root = options_.python.thunderkittens; !root.empty()) {
+    command.environment.emplace_back("THUNDERKITTENS_ROOT", root);
+    command.read_only.push_back({root, "", false});
+  }
   command.limits.memory_bytes = options_.memory_bytes;
+  // Compilers and autotuners in the first call start processes by the CPU, each with its threads.
+  command.limits.max_processes = 1024;
   // A JIT compiler in the first call (torch.compile) writes precompiled headers of 100 MB and more;
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;

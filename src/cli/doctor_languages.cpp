@@ -1,0 +1,139 @@
+// What a Python candidate's language needs of this machine. Packages are known by their metadata:
+// nothing is imported.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
+#include <span>
+
+#include "cli/finding.h"
+#include "problem/language.h"
+
+namespace kb::cli {
+namespace {
+
+using problem::Language;
+
+struct Need {
+  std::vector<std::string_view> any_of;  ///< packages; the first is the one to install
+  std::string_view install;              ///< what brings it
+};
+
+constexpr std::string_view kExtra = "run `make setup-dsl`";
+constexpr std::string_view kSetup = "run `make build`";
+
+std::vector<Need> packages_of(Language language) {
+  switch (language) {
+    case Language::triton: return {{{"triton"}, kSetup}};
+    case Language::helion: return {{{"helion"}, kExtra}, {{"triton"}, kSetup}};
+    case Language::cute: return {{{"nvidia-cutlass-dsl"}, kExtra}};
+    case Language::tilelang: return {{{"tilelang"}, kExtra}};
+    case Language::cuda_tile: return {{{"cuda-tile"}, kExtra}};
+    case Language::cupy: return {{{"cupy-cuda13x", "cupy-cuda12x", "cupy"}, kExtra}};
+    case Language::cpp_extension:
+    case Language::cuda:
+    case Language::thunderkittens:
+    case Language::hip: return {{{"ninja"}, kSetup}};
+    default: return {};
+  }
+}
+
+bool needs_nvcc(Language language) {
+  return language == Language::cuda || language == Language::thunderkittens ||
+         language == Language::tilelang;
+}
+
+bool needs_headers(Language language) {
+  switch (language) {
+    case Language::triton:
+    case Language::helion:
+    case Language::cpp_extension:
+    case Language::cuda:
+    case Language::thunderkittens:
+    case Language::hip: return true;
+    default: return false;
+  }
+}
+
+class Examination {
+ public:
+  Examination(const worker::PythonEnvironment& python,
+              const std::expected<build::Nvcc, std::string>& nvcc, bool has_gpu)
+      : python_(python), nvcc_(nvcc), has_gpu_(has_gpu) {}
+
+  Finding examine(Language language) const {
+    Finding finding{fmt::format("{} backend", name_of(language)), "", Finding::State::note};
+    std::string versions;
+    if (const auto lacks = missing(language, versions)) {
+      finding.detail = *lacks;
+    } else if (!has_gpu_ && language != Language::torch && language != Language::cpp_extension) {
+      finding.detail = "a GPU that can be used is missing";
+      if (language == Language::triton || language == Language::helion)
+        finding.detail += "; its interpreter runs on the CPU";
+      if (!versions.empty()) finding.detail += fmt::format(" ({})", versions);
+    } else {
+      finding.state = Finding::State::ready;
+      finding.detail = versions.empty() ? "ready" : fmt::format("ready ({})", versions);
+    }
+    return finding;
+  }
+
+ private:
+  // The one thing, or null; then `versions` names what there is.
+  std::optional<std::string> missing(Language language, std::string& versions) const {
+    if (language == Language::hip && python_.torch_version.find("+rocm") == std::string::npos)
+      return fmt::format("PyTorch for ROCm 7.1 or later is missing: {} is made for another device",
+                         python_.torch_version);
+    for (const auto& need : packages_of(language)) {
+      const auto* version = version_of_any(need.any_of);
+      if (version == nullptr)
+        return fmt::format("the package {} is missing: {}", need.any_of.front(), need.install);
+      versions +=
+          fmt::format("{}{} {}", versions.empty() ? "" : ", ", version->first, version->second);
+    }
+    if (needs_headers(language) && !python_.has_headers)
+      return "the headers of Python are missing: install the package python3-dev";
+    if (needs_nvcc(language) && !nvcc_) return "nvcc is missing: " + nvcc_.error();
+    if (language == Language::cuda_tile && !has_tileiras())
+      return fmt::format(
+          "cuTile's compiler tileiras is missing: {}, or install the CUDA toolkit "
+          "13.2 or later",
+          kExtra);
+    if (language == Language::thunderkittens && python_.thunderkittens.empty())
+      return "ThunderKittens is missing: THUNDERKITTENS_ROOT names no folder with "
+             "include/kittens.cuh";
+    return std::nullopt;
+  }
+
+  bool has_tileiras() const {
+    return python_.packages.contains("nvidia-cuda-tileiras") ||
+           (nvcc_ && ::access((nvcc_->root / "bin/tileiras").c_str(), X_OK) == 0);
+  }
+
+  const std::pair<const std::string, std::string>* version_of_any(
+      std::span<const std::string_view> names) const {
+    for (const auto name : names)
+      if (const auto found = python_.packages.find(name); found != python_.packages.end())
+        return &*found;
+    return nullptr;
+  }
+
+  const worker::PythonEnvironment& python_;
+  const std::expected<build::Nvcc, std::string>& nvcc_;
+  bool has_gpu_;
+};
+
+}  // namespace
+
+std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
+                                       const std::expected<build::Nvcc, std::string>& nvcc,
+                                       bool has_gpu) {
+  const Examination examination(python, nvcc, has_gpu);
+  std::vector<Finding> findings;
+  for (const auto language : problem::all_languages())
+    if (problem::is_python(language)) findings.push_back(examination.examine(language));
+  return findings;
+}
+
+}  // namespace kb::cli
