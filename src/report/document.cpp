@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -36,6 +37,21 @@ std::string text_in(const Json& object, const char* name) {
   if (!object.is_object()) return "";
   const auto it = object.find(name);
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+std::string device_name(const Json& result) {
+  return result.is_object() ? text_in(result.value("device_info", Json()), "name") : "";
+}
+
+// "cuda, fp32, public (NVIDIA H200)"
+Json conditions_json(const std::map<std::string, std::set<std::string>>& conditions) {
+  auto list = Json::array();
+  for (const auto& [words, devices] : conditions) {
+    std::string names;
+    for (const auto& device : devices) names += (names.empty() ? "" : ", ") + device;
+    list.push_back(names.empty() ? words : words + " (" + names + ")");
+  }
+  return list;
 }
 
 std::vector<double> curve_thresholds(const std::vector<score::Evaluation>& evaluations) {
@@ -140,8 +156,7 @@ Json roofline(const Json& result) {
     roofs["operations"] = *operations;
     roofs["intensity"] = *operations / *bytes;
   }
-  const Json device = result.value("device_info", Json());
-  if (const auto* card = card::of_device(text_in(device, "name"))) {
+  if (const auto* card = card::of_device(device_name(result))) {
     roofs["memory_bytes_per_s"] = card->memory_bytes_per_s;
     roofs["memory"] = std::string(card->name) + ", datasheet";
     for (const auto& [name, rate] : rates_for(card->rates, text_in(result, "precision")))
@@ -165,7 +180,8 @@ Document make_document(const Input& input) {
   Document document;
   auto rows = Json::array();
   auto meanings = Json::object();
-  std::set<std::string> conditions, finished;
+  std::map<std::string, std::set<std::string>> conditions;  // their devices' names
+  std::set<std::string> finished;
   const Detail nothing;
   for (const auto* evaluation : order) {
     const auto it = input.details.find({evaluation->problem, evaluation->sample});
@@ -173,10 +189,9 @@ Document make_document(const Input& input) {
     rows.push_back(row(*evaluation, detail, input));
     document.samples.push_back(sample_json(detail));
     if (!evaluation->conditions.empty()) {
-      const std::string device = detail.result.is_object()
-                                     ? text_in(detail.result.value("device_info", Json()), "name")
-                                     : "";
-      conditions.insert(evaluation->conditions + (device.empty() ? "" : " (" + device + ")"));
+      auto& devices = conditions[evaluation->conditions];
+      if (const std::string device = device_name(detail.result); !device.empty())
+        devices.insert(device);
     }
     if (!detail.finished_at.empty()) finished.insert(detail.finished_at);
     for (const auto& flag : evaluation->flags)
@@ -187,7 +202,7 @@ Document make_document(const Input& input) {
                   {"tool", input.tool},
                   {"rule", input.rule},
                   {"notes", input.notes},
-                  {"conditions", conditions},
+                  {"conditions", conditions_json(conditions)},
                   {"flags", std::move(meanings)},
                   {"summaries", score::to_json(input.summaries)},
                   {"curves", curves(input)},

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
 
 #include "digest/sha256.h"
 #include "report/assets.h"
@@ -46,28 +45,26 @@ std::string sample_blocks(const Document& document) {
 
 std::string script_json(const nlohmann::json& json) {
   const std::string plain = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // These occur in strings alone, where an escape means the same.
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kEscapes = {
-      {{"<", "\\u003c"},
-       {">", "\\u003e"},
-       {"&", "\\u0026"},
-       {"\xe2\x80\xa8", "\\u2028"},
-       {"\xe2\x80\xa9", "\\u2029"}}};
+  // What is escaped occurs in strings alone, where an escape means the same.
   std::string safe;
-  safe.reserve(plain.size() + plain.size() / 16);
-  for (std::size_t i = 0; i < plain.size();) {
+  safe.reserve(plain.size() + plain.size() / 8);
+  std::string_view rest = plain;
+  while (true) {
+    const std::size_t plainly = std::min(rest.find_first_of("<>&\xe2"), rest.size());
+    safe += rest.substr(0, plainly);
+    rest.remove_prefix(plainly);
+    if (rest.empty()) return safe;
     std::size_t length = 1;
-    std::string_view put(&plain[i], 1);
-    for (const auto& [from, to] : kEscapes)
-      if (std::string_view(plain).substr(i).starts_with(from)) {
-        length = from.size();
-        put = to;
-        break;
-      }
-    safe += put;
-    i += length;
+    if (rest.starts_with("\xe2\x80\xa8") || rest.starts_with("\xe2\x80\xa9")) {
+      safe += rest[2] == '\xa8' ? "\\u2028" : "\\u2029";
+      length = 3;
+    } else if (rest.front() == '\xe2') {
+      safe += rest.front();
+    } else {
+      safe += rest.front() == '<' ? "\\u003c" : rest.front() == '>' ? "\\u003e" : "\\u0026";
+    }
+    rest.remove_prefix(length);
   }
-  return safe;
 }
 
 std::string make_page(const Document& document) {

@@ -148,7 +148,7 @@
   }
 
   const axis = (title, more = {}) => ({
-    title: {display: true, text: title, color: colour('quiet')}, grid: {color: colour('line')},
+    title: {display: true, text: title, color: colour('quiet')}, grid: {color: colour('line'), offset: false},
     ...more, ticks: {color: colour('quiet'), maxRotation: 0, ...more.ticks},
   });
   // A logarithmic axis with ticks at 1, 2, 5 and so on; powers of ten alone where these are many.
@@ -214,7 +214,7 @@
       options: {
         interaction: {mode: 'index', intersect: false},
         scales: {x: logAxis('p, times as fast', points[0][0], points[points.length - 1][0], (v) => round(v, 3)),
-                 y: axis('share of problems', {min: 0, max: 1})},
+                 y: axis('share of problems', {min: 0, max: 1, ticks: {stepSize: 0.2}})},
         plugins: {
           legend: {...legend, labels: {...legend.labels, color: colour('text')}},
           marks: {at: [{value: 1, colour: colour('quiet'), dash: [3, 3]}]},
@@ -270,7 +270,7 @@
               scale.ticks = [];
               for (let v = Math.ceil(low / step) * step; v <= high; v += step) scale.ticks.push({value: v});
             }, ticks: {callback: label}}),
-          y: axis('samples', {stacked: true, beginAtZero: true, ticks: {precision: 0}}),
+          y: axis('samples', {stacked: true, beginAtZero: true, grace: '5%', ticks: {precision: 0}}),
         },
         plugins: {
           legend: {...legend, labels: {...legend.labels, boxHeight: 10, color: colour('text')}},
@@ -310,14 +310,14 @@
     const link = make('a', {href: `#${encodeURI(sample.key)}`, tabindex: -1}, visible(sample.problem));
     const cell = {
       problem: () => make('td', {title: visible(sample.problem)}, link),
-      name: () => make('td', {}, visible(sample.name)),
+      name: () => make('td', {class: 'words'}, visible(sample.name)),
       sample: () => make('td', {class: 'right'}, String(sample.sample)),
       backend: () => make('td', {}, visible(sample.backend) || '–'),
       verdict: () => make('td', {}, verdictTag(sample.verdict)),
       speedup: () => make('td', {class: 'right'}, factor(sample.speedup)),
       '95 % interval': () => make('td', {class: 'right'}, interval(sample.ci95)),
       time: () => make('td', {class: 'right'}, time(sample.time_us)),
-      flags: () => make('td', {}, ...sample.flags.map(flagTag)),
+      flags: () => make('td', {class: 'words'}, ...sample.flags.map(flagTag)),
     };
     const row = make('tr', {}, ...shownColumns.map((column) => cell[column.name]()));
     row.dataset.index = sample.index;
@@ -576,27 +576,27 @@
     return {low: low - room, high: high + room, beyond: sorted.filter((v) => v < low || v > high).length};
   }
 
-  function chartFigure(title, note) {
+  function chartFigure(title, note, kind = 'chart') {
     const canvas = make('canvas', {role: 'img'});
-    const figure = make('figure', {}, make('figcaption', {}, title), make('div', {class: 'chart'}, canvas),
+    const figure = make('figure', {}, make('figcaption', {}, title), make('div', {class: kind}, canvas),
                         note ? make('p', {class: 'quiet'}, note) : null);
     return {figure, canvas};
   }
 
-  function histogramFigure(title, axisTitle, series, markAt, format) {
+  function histogramFigure(title, axisTitle, what, series, markAt, format) {
     const all = series.flatMap((one) => one.values);
     const {low, high, beyond} = span(all);
     const bins = Math.min(40, Math.max(10, Math.round(2 * Math.sqrt(series[0].values.length) * 1.5)));
     const {figure, canvas} = chartFigure(title,
       beyond ? `${beyond} of ${all.length} lie beyond the axis, and are in the outermost bars.` : '');
-    const label = `${title}: ` + series.map((one) => `${one.label}, ${count(one.values.length, 'turn')}`).join('; ');
+    const label = `${title}: ` + series.map((one) => `${one.label}, ${count(one.values.length, what)}`).join('; ');
     return {figure, paint: () => draw(canvas, label, {
       type: 'bar',
       data: {datasets: series.map((one) => bars(one.label, one.colour, histogram(one.values, low, high, bins), '88'))},
       options: {
         scales: {x: axis(axisTitle, {type: 'linear', min: low, max: high, offset: false,
                                      ticks: {maxTicksLimit: 7, callback: format, includeBounds: false}}),
-                 y: axis('turns', {beginAtZero: true, ticks: {precision: 0, maxTicksLimit: 6}})},
+                 y: axis(`${what}s`, {beginAtZero: true, ticks: {precision: 0, maxTicksLimit: 6}})},
         plugins: {
           legend: {...legend, display: series.length > 1, labels: {...legend.labels, boxHeight: 10, color: colour('text')}},
           marks: {at: markAt()},
@@ -623,7 +623,7 @@
     const peak = Math.max(0, ...ceilings.map((ceiling) => ceiling.operations_per_s)) || memory * high;
     const {figure, canvas} = chartFigure('Roofline',
       `${unit(roofs.operations, 'op')} and at least ${unit(roofs.bytes, 'B')} a call.` +
-      (ceilings.length ? '' : ' The rate of this device’s arithmetic is not known.'));
+      (ceilings.length ? '' : ' The rate of this device’s arithmetic is not known.'), 'chart tall');
     const line = (label, name, from, to, y, dash) => ({label, showLine: true, pointRadius: 0, borderWidth: 1.5, borderDash: dash,
       borderColor: colour(name), backgroundColor: colour(name), data: [{x: from, y: y(from)}, {x: to, y: y(to)}]});
     const label = `Roofline: ${round(intensity, 3)} operations a byte; ` + points.map((point) =>
@@ -631,18 +631,20 @@
     return {figure, paint: () => draw(canvas, label, {
       type: 'scatter',
       data: {datasets: [
-        ...points.map((point) => ({label: point.label, data: [{x: point.x, y: point.y}], pointRadius: 6, pointHoverRadius: 7,
-          pointStyle: point.name === 'own' ? 'circle' : 'rectRot', borderColor: colour('card'),
-          backgroundColor: colour(point.name)})),
-        line(`memory (${roofs.memory})`, 'quiet', low, Math.min(high, peak / memory), (x) => memory * x),
+        ...points.map((point) => ({label: point.label, data: [{x: point.x, y: point.y}], pointStyle: 'circle',
+          ...(point.name === 'own' ? {pointRadius: 5, pointHoverRadius: 6, backgroundColor: colour('own'), borderColor: colour('card')}
+            : {pointRadius: 8, pointHoverRadius: 9, borderWidth: 2, backgroundColor: 'transparent', borderColor: colour('reference')})})),
+        line('memory', 'quiet', low, Math.min(high, peak / memory), (x) => memory * x),
         ...ceilings.map((ceiling, i) => line(ceiling.name, 'quiet', ceiling.operations_per_s / memory, high,
                                             () => ceiling.operations_per_s, [[], [6, 3], [2, 3]][i % 3]))]},
       options: {
-        scales: {x: logAxis('operations a byte', low, high, (v) => round(v, 3)),
-                 y: logAxis('operations a second', 10 ** Math.floor(Math.log10(bottom)), 10 ** Math.ceil(Math.log10(top * 1.2)),
+        scales: {x: logAxis('op / byte', low, high, (v) => round(v, 3)),
+                 y: logAxis('op / s', 10 ** Math.floor(Math.log10(bottom)), 10 ** Math.ceil(Math.log10(top * 1.2)),
                             (v) => unit(v, ''))},
         plugins: {
-          legend: {...legend, labels: {...legend.labels, usePointStyle: false, color: colour('text')}},
+          legend: {...legend, labels: {...legend.labels, color: colour('text'), generateLabels: (chart) =>
+            Chart.defaults.plugins.legend.labels.generateLabels(chart).map((item) => item.datasetIndex < points.length
+              ? {...item, fillStyle: colour(points[item.datasetIndex].name), strokeStyle: colour(points[item.datasetIndex].name)} : item)}},
           tooltip: {callbacks: {label: (item) => ` ${item.dataset.label}: ${unit(item.parsed.y, 'op/s')}`}},
         },
       },
@@ -678,22 +680,24 @@
     const figures = [];
     const times = callTimes(result);
     if (times.length > 1) {
-      figures.push(histogramFigure('Speedup of each pair', 'reference / this kernel',
-        [{label: 'pairs', colour: 'own', values: times.map((pair) => pair.reference / pair.candidate)}],
+      figures.push(histogramFigure('Speedup of each pair', 'reference / this kernel', 'pair',
+        [{label: 'all', colour: 'own', values: times.map((pair) => pair.reference / pair.candidate)}],
         () => [...(sample.ci95 ? [{value: sample.ci95[0], to: sample.ci95[1], colour: colour('verified'), dash: [1, 3]}] : []),
                ...(isNumber(sample.speedup) ? [{value: sample.speedup, colour: colour('verified')}] : []),
                {value: 1, colour: colour('quiet'), dash: [3, 3]}],
         (v) => round(v, 3)));
-      figures.push(histogramFigure('Time of a call, in each turn', 'time',
+      figures.push(histogramFigure('Time of a call, in each turn', 'time', 'turn',
         [{label: 'this kernel', colour: 'own', values: times.map((pair) => pair.candidate)},
          {label: 'reference', colour: 'reference', values: times.map((pair) => pair.reference)}],
         () => [], (v) => v < 1000 ? `${round(v, 3)} µs` : v < 1e6 ? `${round(v / 1000, 3)} ms` : `${round(v / 1e6, 3)} s`));
     }
     const roofline = rooflineFigure(roofs, result);
     if (roofline) figures.push(roofline);
+    const unknown = !roofline && bytes && !isNumber(roofs.operations)
+      ? make('p', {class: 'quiet'}, 'How many operations a call takes was not counted, so there is no roofline.') : null;
     return {
       nodes: [make('h3', {}, 'Timing'), facts,
-              figures.length ? make('div', {class: 'small-charts'}, ...figures.map((each) => each.figure)) : null],
+              figures.length ? make('div', {class: 'small-charts'}, ...figures.map((each) => each.figure)) : null, unknown],
       paints: figures.map((each) => each.paint),
     };
   }
