@@ -24,7 +24,7 @@ class Candidate:
         """
         problem = Problem(request, device, source="problem_source", path="problem_path")
         init_inputs = problem.init_inputs()
-        languages.prepare(device)
+        languages.prepare(device, request.get("language"))
         if prebuilt or extensions.mentioned_in(request["source"]):
             extensions.install(extensions.Prebuilt(prebuilt))
         with torch.no_grad():

@@ -16,11 +16,11 @@ import torch
 # must not find what an earlier candidate has left.
 _CACHES = ("CUDA_TILE_CACHE_DIR", "CUPY_CACHE_DIR", "CUTE_DSL_CACHE_DIR", "HELION_CACHE_DIR", "TILELANG_CACHE_DIR",
            "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR", "TVM_FFI_CACHE_DIR")
-_INTERPRETERS = ("TRITON_INTERPRET", "HELION_INTERPRET")
+_HELIONS_INTERPRETER, _TRITONS_INTERPRETER = "HELION_INTERPRET", "TRITON_INTERPRET"  # Helion refuses both at once
 
 
-def prepare(device):
-    """Makes the process ready for one candidate in any language. Comes before the candidate is executed."""
+def prepare(device, language):
+    """Makes the process ready for one candidate. Comes before the candidate is executed."""
     folder = tempfile.mkdtemp(prefix="kernelbench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["HOME"] = os.environ["TRITON_HOME"] = folder
@@ -28,7 +28,7 @@ def prepare(device):
         os.environ[name] = os.path.join(folder, name.removesuffix("_DIR").lower())
         os.mkdir(os.environ[name])
     if device.torch_device.type == "cpu":
-        os.environ.update(dict.fromkeys(_INTERPRETERS, "1"))
+        os.environ[_HELIONS_INTERPRETER if language == "helion" else _TRITONS_INTERPRETER] = "1"
     else:
         sys.meta_path.insert(0, _CupyFinder())
 

@@ -159,6 +159,7 @@ std::expected<void, Failure> Contestant::load() {
     request = load_request("load_candidate", options_);
     request["source"] = candidate_.source;
     request["path"] = candidate_.path.filename().string();
+    request["language"] = problem::name_of(candidate_.language);
     request["problem_source"] = problem.source;
     request["problem_path"] = problem.path.filename().string();
     request["extensions"] = std::move(extensions);

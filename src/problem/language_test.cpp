@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "problem/candidate.h"
+#include "problem/installation.h"
+
 namespace kb::problem {
 namespace {
 
@@ -80,6 +85,21 @@ TEST(LanguageOfPython, LooksIntoTheSourcesOfExtensions) {
   EXPECT_EQ(language("import torch\nf = torch.cuda._compile_kernel(code, 'f')\n"), "cuda");
   EXPECT_EQ(language("import triton\n" + load + "triton.jit(f)\nload_inline('m', 'int f();')\n"),
             "triton");
+}
+
+// Each example is in the language that its folder names.
+TEST(LanguageOfPython, KnowsTheExamples) {
+  int seen = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(installation_root() /
+                                                                        "examples" / "backends")) {
+    if (file.path().extension() != ".py") continue;
+    const auto candidate = load_candidate(file.path());
+    ASSERT_TRUE(candidate) << candidate.error();
+    EXPECT_EQ(name_of(candidate->language), file.path().parent_path().filename().string())
+        << file.path();
+    ++seen;
+  }
+  EXPECT_GE(seen, 27);
 }
 
 TEST(LanguageOfPython, TakesAnyBytes) {
