@@ -217,7 +217,7 @@ class Ends(Client):
         self.assertTrue(gone(family))
 
     def test_a_batch_that_is_closed(self):
-        for problem in ("level1/19", PROBLEM):  # judged by one `run`, and by an `eval` each
+        for problem in ("level1/19", PROBLEM):
             with self.subTest(problem.partition("\n")[0]):
                 results = evaluate_each([(problem, Source("")), (problem, self.SLOW)], size="public",
                                         **({"set": {"batch_size": 8, "dim": 8}} if problem != PROBLEM else {}), **BATCH)
@@ -250,10 +250,17 @@ class Batches(Client):
 
     def test_problems_of_any_form(self):
         pairs = [(PROBLEM, RIGHT), ("level1/19", Source("")), (self.write("p.py", PROBLEM), MODEL.format("return x")),
-                 ("/nonexistent.py", RIGHT)]
+                 ("/nonexistent.py", RIGHT), ("bundled:level1/19", Source("")),
+                 (PROBLEM.replace("get_inputs", "x"), RIGHT), (PROBLEM, MODEL.format("raise OSError"))]
         results = dict(evaluate_each(pairs, **BATCH))
-        self.assertEqual([results[index]["verdict"] for index in range(4)],
-                         ["correct", "static_reject", "wrong_value", "infrastructure_error"], results)
+        self.assertEqual([results[index]["verdict"] for index in range(len(pairs))],
+                         ["correct", "static_reject", "wrong_value", "infrastructure_error", "static_reject",
+                          "infrastructure_error", "runtime_error"], results)
+        self.assertEqual([results[index]["problem"] for index in range(6)],
+                         ["problem.py", "level1/19", str(self.folder / "p.py"), "/nonexistent.py", "bundled:level1/19",
+                          "problem.py"])
+        self.assertEqual(results[0]["candidate"], "candidate.py")
+        self.assertIn("get_inputs", results[5]["message"])
 
     def test_options_that_mean_nothing(self):
         with self.assertRaisesRegex(ValueError, "--sing"):
@@ -369,8 +376,8 @@ class Tutorial(Client):
         (run / "level_1_problem_19_sample_0_kernel.py").write_text(MODEL.format("return x.clamp(min=0)"))
         blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "tutorial.md").read_text(), re.M | re.S)
         self.assertGreaterEqual(len(blocks), 4)
-        done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=self.folder, capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=self.folder, capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertRegex(lines[0], r"^correct \d")

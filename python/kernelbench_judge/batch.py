@@ -1,15 +1,17 @@
-"""Many evaluations. References are what an evaluation spends most of its time on: they are loaded, and timed alone,
-once a problem and device by the command `run`, which judges everything whose problem is an id of the bundled set.
-It compiles ahead of the GPUs, too. Problems that are paths or source text are judged by one `eval` each, one at a time
-on a device, when `run` has finished: two judges on one device would disturb each other."""
+"""Many evaluations. References are what an evaluation spends most of its time on: the command `run` loads them, and
+times them alone, once a problem and device, and compiles ahead of the GPUs. So a batch is a `run`: one for each problem
+set that it names, and one for the problems that come as paths or source text, of which a set is made for the while.
+They follow each other, because two judges on one device would disturb each other."""
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import math
 import os
 import queue
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -21,11 +23,10 @@ from typing import Any
 from . import command, processes
 from .binary import find_binary
 from .command import Result
-from .evaluation import TIMEOUT_S, Given, aevaluate, finished, not_started, overtime
-from .source import candidate_file, is_text, problem_id
+from .evaluation import TIMEOUT_S, Given, not_started, overtime
+from .source import candidate_file, is_text, problem_id, write
 
 Pair = tuple[Given, Given]
-Deliver = Callable[[int, Result], None]
 DATABASE = "kernelbench.db"
 
 
@@ -49,11 +50,11 @@ def evaluate_each(pairs: Iterable[Pair], /, *, jobs: int | None = None, devices:
 
     jobs: compilations at a time; by default as many as the program thinks fit.
     devices: such as ["cuda:0", "cuda:1"], one judge each; by default one GPU where there is one, else the CPU.
-    timeout: of each evaluation, as for evaluate(). Those that share a process end at the latest when none has had a
-        result for that long, plus the time that all compilations may take.
+    timeout: of each evaluation, as for evaluate(); but their process is killed when none of them has had a result for
+        that long, plus the time that all compilations may take.
     Everything else is as for evaluate(), but for pairs that evaluate() would refuse with a ValueError: others are not
-    lost over one, which becomes an infrastructure_error with the same sentence. Options that nothing can be judged
-    with do raise ValueError.
+    lost over one, which becomes an infrastructure_error with the program's sentence. Options and problem sets with
+    which nothing can be judged do raise ValueError.
     """
     pairs = list(pairs)
     results: queue.SimpleQueue[tuple[int, Result] | BaseException | None] = queue.SimpleQueue()
@@ -95,37 +96,28 @@ async def aevaluate_each(pairs: Iterable[Pair], /, *, jobs: int | None = None, d
     """evaluate_each() for an event loop. It ends all processes when it is closed (`contextlib.aclosing`) and when its
     task is cancelled."""
     pairs = list(pairs)
-    devices = list(devices) if devices else []
-    flags = command.options(timeout, ",".join(devices) or None, size, backend, options)
+    flags = command.options(timeout, ",".join(devices or []) or None, size, backend, options)
+    if jobs is not None:
+        flags.append(f"--jobs={jobs}")
     done: asyncio.Queue[tuple[int, Result] | None] = asyncio.Queue()
 
     def deliver(index: int, result: Result) -> None:
-        done.put_nowait((index, finished(result, *pairs[index])))
+        done.put_nowait((index, renamed(result, *pairs[index])))
 
-    async def judge_one_by_one(indices: Iterator[int], device: str | None) -> None:
-        for index in indices:
-            try:
-                result = await aevaluate(*pairs[index], device=device, size=size, backend=backend, timeout=timeout,
-                                         **options)
-            except ValueError as error:
-                result = command.infrastructure_error(str(error))
-            deliver(index, result)
-
-    async def judge() -> None:
+    async def judge_all() -> None:
         try:
-            by_id = [index for index, (problem, _) in enumerate(pairs) if problem_id(problem)]
-            if by_id:
-                limit = min(command.LIMITS["compile_timeout"], timeout / 2)
-                compilations = math.ceil(len(by_id) / (jobs or max(1, (os.cpu_count() or 1) // 2)))
-                stall = timeout + compilations * float(options.get("compile_timeout", limit))
-                await judge_in_a_run(pairs, by_id, [*flags, *([f"--jobs={jobs}"] if jobs else [])], backend, stall,
-                                     deliver)
-            others = iter(sorted(set(range(len(pairs))) - set(by_id)))
-            await all_or_none([judge_one_by_one(others, device) for device in devices or [None]])
+            with tempfile.TemporaryDirectory(prefix="kernelbench-judge-") as name:
+                runs, refused = lay_out(pairs, backend, Path(name))
+                for index, why in refused.items():
+                    deliver(index, command.infrastructure_error(why))
+                for run in runs:
+                    compilations = math.ceil(len(run.problems) / (jobs or max(1, (os.cpu_count() or 1) // 2)))
+                    limit = options.get("compile_timeout", min(command.LIMITS["compile_timeout"], timeout / 2))
+                    await judge(run, flags, timeout + compilations * float(limit), deliver)
         finally:
             done.put_nowait(None)
 
-    task = asyncio.ensure_future(judge())
+    task = asyncio.ensure_future(judge_all())
     try:
         while (each := await done.get()) is not None:
             yield each
@@ -135,69 +127,101 @@ async def aevaluate_each(pairs: Iterable[Pair], /, *, jobs: int | None = None, d
         await asyncio.wait([task])
 
 
-async def all_or_none(works: Sequence[Any]) -> None:
-    """Awaits all; when one fails, or this task is cancelled, all have ended before that comes out."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+@dataclasses.dataclass
+class Run:
+    """One process to be: its folder of samples, and the problem's id of each of them. A sample's number is its pair's
+    index."""
+
+    folder: Path
+    problem_set: str | None  # None: what the caller's options say
+    problems: dict[int, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
 
-async def judge_in_a_run(pairs: Sequence[Pair], indices: Sequence[int], flags: Sequence[str], backend: str | None,
-                         stall: float, deliver: Deliver) -> None:
-    """Judges the pairs at `indices`, whose problems are ids, in one process. `stall`: seconds without a result after
-    which it is killed."""
-    program = find_binary()
-    with tempfile.TemporaryDirectory(prefix="kernelbench-judge-") as name:
-        folder = Path(name)
-        waiting = set()
-        for index in indices:
-            try:
-                put_sample(pairs[index], index, backend, folder)
-                waiting.add(index)
-            except (ValueError, OSError) as error:
-                deliver(index, command.infrastructure_error(str(error)))
-        if not waiting:
-            return
-
-        def take_results() -> None:
-            for index, result in results_in(folder / DATABASE):
-                if index in waiting:
-                    waiting.remove(index)
-                    candidate = pairs[index][1]
-                    result["candidate"] = "" if is_text(candidate) else os.path.basename(os.fspath(candidate))
-                    deliver(index, result)
-
-        judged_before = len(waiting)
+def lay_out(pairs: Sequence[Pair], backend: str | None, folder: Path) -> tuple[list[Run], dict[int, str]]:
+    """Writes all files of a batch into `folder`. Returns the runs, and why some pairs are in none."""
+    made_set = folder / "problems"
+    made: dict[str, tuple[int, int]] = {}  # a problem's source → the id that it got
+    runs: dict[str | None, Run] = {}
+    refused: dict[int, str] = {}
+    for index, (problem, candidate) in enumerate(pairs):
         try:
-            code, stderr = await processes.follow([program, "run", *flags, "--", name], stall, take_results)
-        except processes.Overtime:
-            take_results()
-            for index in waiting:
-                deliver(index, overtime(stall))
-            return
-        except OSError as error:
-            raise not_started(program, error) from error
-        take_results()
-        if waiting:
-            if code == 2 and len(waiting) == judged_before:
-                command.result_of(program, code, "", stderr)  # raises
-            why = command.sentence(stderr) or f"kernelbench ended with code {code} and without a result"
-            for index in waiting:
-                deliver(index, command.infrastructure_error(why))
+            problem_set, known = set_and_id(problem)
+            if known is None:
+                source = str(problem) if is_text(problem) else Path(problem).read_text("utf-8", "surrogateescape")
+                problem_set, known = str(made_set), made.setdefault(source, (1, len(made) + 1))
+                file = made_set / "level1" / f"{known[1]}_problem.py"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write(file, source)
+            run = runs.setdefault(problem_set, Run(folder / f"run{len(runs)}", problem_set))
+            run.folder.mkdir(exist_ok=True)
+            level, number = known
+            put_sample(candidate, f"level_{level}_problem_{number}_sample_{index}_kernel", backend, run.folder)
+            run.problems[index] = known
+        except (ValueError, OSError) as error:
+            refused[index] = str(error)
+    return [run for run in runs.values() if run.problems], refused
 
 
-def put_sample(pair: Pair, index: int, backend: str | None, folder: Path) -> None:
-    """Writes a candidate under the name by which `run` knows its problem, and by which we know it: the sample's number
-    is the pair's index."""
-    level, number = problem_id(pair[0]) or (0, 0)
-    stem = f"level_{level}_problem_{number}_sample_{index}_kernel"
-    path = candidate_file(pair[1], backend, folder, stem)
-    if not is_text(pair[1]):
+def set_and_id(problem: Given) -> tuple[str | None, tuple[int, int] | None]:
+    """level1/19 → (None, (1, 19)), SET:level1/19 → ("SET", (1, 19)); (None, None) for a path and for text."""
+    if isinstance(problem, str) and not is_text(problem) and ":" in problem:
+        name, _, rest = problem.rpartition(":")
+        return (name, problem_id(rest)) if problem_id(rest) else (None, None)
+    return None, problem_id(problem)
+
+
+def put_sample(candidate: Given, stem: str, backend: str | None, folder: Path) -> None:
+    path = candidate_file(candidate, backend, folder, stem)
+    if not is_text(candidate):
         shutil.copyfile(path, folder / (stem + Path(path).suffix))
+
+
+async def judge(run: Run, flags: Sequence[str], stall: float, deliver: Callable[[int, Result], None]) -> None:
+    """Judges the samples of one run. `stall`: seconds without a result after which it is killed. ValueError where the
+    program will judge none of them."""
+    program = find_binary()
+    if run.problem_set is not None:
+        flags = [*(flag for flag in flags if not flag.startswith("--problems=")), f"--problems={run.problem_set}"]
+    waiting = dict(run.problems)
+
+    def take_results() -> None:
+        for index, result in results_in(run.folder / DATABASE):
+            if waiting.pop(index, None):
+                deliver(index, result)
+
+    try:
+        code, stderr = await processes.follow([program, "run", *flags, "--", str(run.folder)], stall, take_results)
+    except processes.Overtime:
+        take_results()
+        for index in waiting:
+            deliver(index, overtime(stall))
+        return
+    except OSError as error:
+        raise not_started(program, error) from error
+    take_results()
+    if len(waiting) == len(run.problems) and code not in (0, 1):
+        nothing = command.result_of(program, code, "", stderr)  # raises, unless the fault is the program's own
+        stderr = nothing["message"]
+    for index, problem in waiting.items():
+        deliver(index, command.infrastructure_error(why_left_out(problem, code, stderr)))
+
+
+def why_left_out(problem: tuple[int, int], code: int, stderr: str) -> str:
+    """The sentence about this problem, else the last one."""
+    level, number = problem
+    for line in stderr.splitlines():
+        if re.search(rf"level{level}(/| has no problem ){number}\b", line):
+            return command.sentence(line)
+    return command.sentence(stderr) or f"kernelbench ended with code {code}, and without a result"
+
+
+def renamed(result: Result, problem: Given, candidate: Given) -> Result:
+    """The result under the names that the caller knows, in the place of those in our folder."""
+    if problem_id(problem) is None or not result["problem"]:
+        result["problem"] = "problem.py" if is_text(problem) else os.fspath(problem)
+    result["candidate"] = ("candidate" + Path(result["candidate"]).suffix if is_text(candidate) else
+                           os.path.basename(os.fspath(candidate)))
+    return result
 
 
 def results_in(database: Path) -> list[tuple[int, Result]]:

@@ -26,5 +26,5 @@ def find_binary() -> str:
     return found
 
 
-def is_program(path: str | os.PathLike) -> bool:
+def is_program(path: str | os.PathLike[str]) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)

@@ -13,7 +13,7 @@ from .binary import NotFound, find_binary
 from .command import Result
 from .source import candidate_file, is_text, problem_file
 
-Given = str | os.PathLike  # an id (problems only), a path, or source text
+Given = str | os.PathLike[str]  # an id (problems only), a path, or source text
 TIMEOUT_S = 900.0
 
 

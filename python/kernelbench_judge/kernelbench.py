@@ -39,7 +39,7 @@ class KernelExecResult:
 
 def eval_kernel_against_ref(original_model_src: str, custom_model_src: str, seed_num: int = 42,
                             num_correct_trials: int = 1, num_perf_trials: int = 10, verbose: bool = False,
-                            measure_performance: bool = False, build_dir: str | os.PathLike | None = None,
+                            measure_performance: bool = False, build_dir: str | os.PathLike[str] | None = None,
                             device: Any = None, backend: str = "cuda", precision: Any = "float32",
                             timing_method: str = "cuda_event", check_for_excessive_speedup: bool = True,
                             excessive_speedup_threshold: float = 10, *, rules: str = "kernelbench",

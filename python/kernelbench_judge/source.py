@@ -16,7 +16,7 @@ class Source(str):
     answer, which can be anything, is best given as Source(answer)."""
 
 
-def is_text(given: str | os.PathLike) -> bool:
+def is_text(given: str | os.PathLike[str]) -> bool:
     """Whether `given` is source text, and not a path or an id."""
     return isinstance(given, Source) or (isinstance(given, str) and "\n" in given)
 
@@ -31,7 +31,7 @@ def suffix_of(text: str, backend: str | None) -> str:
     return ".cu" if _CUDA.search(text) else ".cpp"
 
 
-def problem_id(given: str | os.PathLike) -> tuple[int, int] | None:
+def problem_id(given: str | os.PathLike[str]) -> tuple[int, int] | None:
     """Returns (level, number) of an id such as level1/19; None for everything else."""
     if not isinstance(given, str) or is_text(given) or not _ID.match(given):
         return None
@@ -44,7 +44,7 @@ def write(path: Path, text: str) -> None:
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
-def problem_file(given: str | os.PathLike, folder: Path) -> str:
+def problem_file(given: str | os.PathLike[str], folder: Path) -> str:
     """Returns what the program takes as PROBLEM; text is written into `folder`."""
     if not is_text(given):
         return os.fspath(given)
@@ -53,7 +53,7 @@ def problem_file(given: str | os.PathLike, folder: Path) -> str:
     return str(path)
 
 
-def candidate_file(given: str | os.PathLike, backend: str | None, folder: Path, stem: str = "candidate") -> str:
+def candidate_file(given: str | os.PathLike[str], backend: str | None, folder: Path, stem: str = "candidate") -> str:
     """Returns what the program takes as CANDIDATE; text is written into `folder`. ValueError for a path whose suffix
     tells no language."""
     if not is_text(given):
@@ -62,6 +62,6 @@ def candidate_file(given: str | os.PathLike, backend: str | None, folder: Path, 
             raise ValueError(f"{path!r} is neither a path that ends in .py, .cpp, .cc or .cu nor source text with a "
                              "line break: give text as kernelbench_judge.Source(text)")
         return path
-    path = folder / (stem + suffix_of(str(given), backend))
-    write(path, str(given))
-    return str(path)
+    file = folder / (stem + suffix_of(str(given), backend))
+    write(file, str(given))
+    return str(file)
