@@ -14,7 +14,7 @@ def linear_relu_divide(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
     for row, column in hl.tile([m, n]):
         total = hl.zeros([row, column], dtype=torch.float32)
         for inner in hl.tile(k):
-            total = hl.dot(x[row, inner], weight[column, inner].T, acc=total)
+            total = torch.addmm(total, x[row, inner], weight[column, inner].T)
         total = total + bias[column].to(torch.float32)[None, :]
         out[row, column] = (torch.where(total < 0, 0.0, total) / divisor).to(x.dtype)
     return out
