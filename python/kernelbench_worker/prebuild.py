@@ -97,7 +97,7 @@ def _use_lean_compilers(folder):
     compilers = {"CXX": cpp_extension.get_cxx_compiler()}
     if cpp_extension.CUDA_HOME and not cpp_extension.IS_HIP_EXTENSION:
         compilers["PYTORCH_NVCC"] = os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc")
-    os.makedirs(folder)
+    os.makedirs(folder, exist_ok=True)
     for variable, compiler in compilers.items():
         path = shutil.which(compiler)
         if not path:
