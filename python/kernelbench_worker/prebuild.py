@@ -66,7 +66,7 @@ class Builder:
             raise OSError("it has CUDA sources, and this machine has no CUDA compiler (nvcc)")
         folder = os.path.join(self._out, str(self._folders))
         self._folders += 1
-        os.makedirs(folder, exist_ok=True)  # one build may follow another in the same folder
+        os.makedirs(folder)
         arguments = {**arguments, "build_directory": folder, "verbose": False}
         arguments.pop("use_pch", None)  # it writes into torch's own folder
         try:
