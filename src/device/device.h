@@ -146,15 +146,9 @@ class Device {
   /// device to itself, until begin_check() or release(): no work that comes late finds a gap.
   virtual void begin_closing() = 0;
   virtual void release() = 0;
-  /// Makes a check ready, so that to begin it takes nothing but launches.
-  /// Blocks are visited in an order that `order_seed` decides and that changes no result.
-  virtual void prepare_check(CheckList list, std::uint64_t order_seed) = 0;
-  /// Enqueues the check that was made ready, and releases the device to it.
-  virtual void begin_check() = 0;
-  void begin_check(CheckList list, std::uint64_t order_seed) {
-    prepare_check(std::move(list), order_seed);
-    begin_check();
-  }
+  /// Enqueues a check, and releases the device to it. Blocks are visited in an order that
+  /// `order_seed` decides and that changes no result.
+  virtual void begin_check(CheckList list, std::uint64_t order_seed) = 0;
   /// The moment when the small kernel had come to run; none where ends_turns() is false.
   virtual std::optional<std::chrono::steady_clock::time_point> closed() = 0;
   virtual std::expected<CheckResults, std::string> end_check() = 0;

@@ -149,7 +149,7 @@ void CpuDevice::apply_stress(Stress kind, std::span<std::byte> data, DType dtype
   cpu::apply_stress(kind, data, dtype, seed, pool_);
 }
 
-void CpuDevice::prepare_check(CheckList list, std::uint64_t order_seed) {
+void CpuDevice::begin_check(CheckList list, std::uint64_t order_seed) {
   pending_ = std::move(list);
   order_seed_ = order_seed;
 }

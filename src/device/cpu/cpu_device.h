@@ -39,9 +39,7 @@ class CpuDevice final : public Device {
   bool end_watch() override { return true; }
   void begin_closing() override {}
   void release() override {}
-  using Device::begin_check;
-  void prepare_check(CheckList list, std::uint64_t order_seed) override;
-  void begin_check() override {}
+  void begin_check(CheckList list, std::uint64_t order_seed) override;
   std::optional<std::chrono::steady_clock::time_point> closed() override { return std::nullopt; }
   std::expected<CheckResults, std::string> end_check() override;
   nlohmann::json telemetry() override { return nullptr; }

@@ -469,13 +469,9 @@ std::optional<std::chrono::steady_clock::time_point> CudaDevice::closed() {
   return await(kClosingWord, closings_, "closing a turn");
 }
 
-void CudaDevice::prepare_check(CheckList list, std::uint64_t order_seed) {
-  if (!select()) return;
-  check(checks_->prepare(std::move(list), order_seed), "preparing a check");
-}
-
-void CudaDevice::begin_check() {
-  if (select()) check(checks_->launch(stream_), "starting a check");
+void CudaDevice::begin_check(CheckList list, std::uint64_t order_seed) {
+  if (select() && check(checks_->prepare(std::move(list), order_seed), "preparing a check"))
+    check(checks_->launch(stream_), "starting a check");
   release();
 }
 

@@ -52,9 +52,7 @@ class CudaDevice final : public Device {
   bool end_watch() override;
   void begin_closing() override;
   void release() override;
-  using Device::begin_check;
-  void prepare_check(CheckList list, std::uint64_t order_seed) override;
-  void begin_check() override;
+  void begin_check(CheckList list, std::uint64_t order_seed) override;
   std::optional<std::chrono::steady_clock::time_point> closed() override;
   std::expected<CheckResults, std::string> end_check() override;
   nlohmann::json telemetry() override;
