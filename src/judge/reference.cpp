@@ -116,7 +116,10 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
             [&] { return reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); });
         !done)
       return std::unexpected(done.error());
-  if (!options.sealed_timing()) return reference;
+  if (!options.sealed_timing()) {
+    reference->loaded_ = true;
+    return reference;
+  }
   if (const int calls = reference->plan_.max_calls; calls > 1)
     if (auto done = step("overhead", [&] { return reference->measure_overhead(calls); }); !done)
       return std::unexpected(done.error());
@@ -126,6 +129,7 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
     return {};
   });
   if (!alone) return std::unexpected(alone.error());
+  reference->loaded_ = true;
   return reference;
 }
 
@@ -364,7 +368,8 @@ void Reference::traffic_of_a_pair(std::span<const Call> calls) {
 }
 
 std::expected<Turn, Fault> Reference::turn_alone(std::span<const Call> calls) {
-  disturbances_ += arm_turn(calls);
+  const int disturbed = arm_turn(calls);
+  if (!loaded_) disturbances_ += disturbed;  // later it may be a candidate's doing
   return turn();
 }
 

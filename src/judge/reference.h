@@ -148,6 +148,7 @@ class Reference {
   bool truth_possible_ = true;
   bool turns_of_stub_ = false;
   int disturbances_ = 0;
+  bool loaded_ = false;
 };
 
 /// The fields that every request to load a model has: how the problem is to be taken, and where.
