@@ -81,9 +81,9 @@ std::expected<void, Failure> Session::blame() {
       return std::unexpected(Failure{Verdict::infrastructure_error,
                                      "something that is not kernelbench's runs on the device"});
   }
-  return std::unexpected(
-      Failure{Verdict::tampering, "work of the candidate ran on the device outside its turns, " +
-                                      std::to_string(disturbances_) + " times"});
+  auto text = std::string("work of the candidate ran on the device outside its turns");
+  if (disturbances_ > 0) text += fmt::format(", {} times", disturbances_);
+  return std::unexpected(Failure{Verdict::tampering, std::move(text)});
 }
 
 std::expected<Check, Failure> Session::candidate_call(const Call& call,
