@@ -165,11 +165,11 @@ int main(int argc, char** argv) {
     steps.time("draw", [&] { return draw(calls); });
     steps.time("expect", [&] { return must(reference->expect(calls)); });
     steps.time("prepare the reference", [&] { return must(reference->prepare_turn()); });
-    steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn()); });
     steps.time("arm the reference", [&] { return reference->arm_turn(calls); });
     steps.add(
         "reference's turn: in a pair, first",
         steps.time("reference's turn, whole", [&] { return must(reference->turn()); }).wall_us);
+    steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn()); });
     steps.time("arm the candidate", [&] { return contestant.arm_turn(calls); });
     steps.add(
         "candidate's turn: in a pair, second",
