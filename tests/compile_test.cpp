@@ -36,12 +36,12 @@ TEST_F(Compile, BuildsAllAndThenFindsThem) {
   folder.write("level_1_problem_19_sample_1_kernel.py", "import torch\nclass ModelNew: pass\n");
   const auto first = compile();
   EXPECT_EQ(first.code, 0) << first.err << first.out;
-  EXPECT_THAT(first.out, testing::ContainsRegex("level1/19 sample 0 +cpp +ok"));
-  EXPECT_THAT(first.out, testing::ContainsRegex("level1/19 sample 1 +torch +ok"));
+  EXPECT_THAT(first.out, HasSubstr("level1/19 sample 0   cpp            ok"));
+  EXPECT_THAT(first.out, HasSubstr("level1/19 sample 1   torch          ok"));
   EXPECT_THAT(first.out, HasSubstr("2 of 2 samples are compiled, 0 of them"));
   const auto again = compile();
   EXPECT_EQ(again.code, 0);
-  EXPECT_THAT(again.out, testing::ContainsRegex("level1/19 sample 0 +cpp +cached"));
+  EXPECT_THAT(again.out, HasSubstr("level1/19 sample 0   cpp            cached"));
 }
 
 TEST_F(Compile, CollectsEveryError) {
@@ -87,7 +87,7 @@ TEST_F(Compile, CudaForANamedArchitecture) {
   EXPECT_EQ(samples[0]["status"], "ok") << samples[0];
   EXPECT_EQ(samples[1]["status"], "compile_error");
   EXPECT_THAT(samples[1]["log"].get<std::string>(), HasSubstr("kernel.cu(2): error: "));
-  EXPECT_THAT(compile({"--arch", "sm_90"}).out, testing::ContainsRegex("cuda_cpp +cached"));
+  EXPECT_THAT(compile({"--arch", "sm_90"}).out, HasSubstr("cuda_cpp       cached"));
 }
 
 TEST_F(Compile, WhatIsMissingIsOneSentence) {
