@@ -195,8 +195,7 @@ void Contestant::fill(std::span<const Call> calls) {
 
 int Contestant::arm_turn(std::span<const Call> calls) {
   calls_.assign(calls.begin(), calls.end());
-  return judge::arm_turn(worker_, device_, calls, reference_.spec().uses_rng,
-                         [&] { fill(calls); });
+  return judge::arm_turn(worker_, device_, calls, reference_.spec().uses_rng, [&] { fill(calls); });
 }
 
 void Contestant::arm_untimed(std::span<const Call> calls) {
