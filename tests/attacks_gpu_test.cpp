@@ -140,7 +140,8 @@ class OneCallATurn : public Attack {
 };
 
 TEST_F(OneCallATurn, HonestKernelIsCorrect) {
-  const auto json = judge(kernel("", "launch(call, stream);"), {"--trials", "1", "--no-stress"}, {});
+  const auto json =
+      judge(kernel("", "launch(call, stream);"), {"--trials", "1", "--no-stress"}, {});
   EXPECT_EQ(json["verdict"], "correct");
   EXPECT_EQ(json["calls_per_turn"], 1);
   EXPECT_GT(time_us(json), kFloorUs);

@@ -91,6 +91,10 @@ TEST(Languages, BackendOverridesWhatIsRecognised) {
     EXPECT_EQ(refused.code, 2) << refused.out;
     EXPECT_THAT(refused.err, HasSubstr(words));
   }
+  const auto interpreted = kernelbench({"eval", "level1/19", candidate, "--backend", "triton",
+                                        "--device", "cpu", "--precision", "bf16"});
+  EXPECT_EQ(interpreted.code, 2) << interpreted.out;
+  EXPECT_THAT(interpreted.err, HasSubstr("Triton's interpreter on the CPU has no bf16"));
   const auto run = kernelbench({"run", folder.path().string(), "--backend", "cuda_cpp"});
   EXPECT_EQ(run.code, 2) << run.out;
   EXPECT_THAT(run.err, HasSubstr("cannot be of the backend cuda_cpp"));

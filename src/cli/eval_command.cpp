@@ -46,15 +46,18 @@ int refuse(const EvalFlags& flags, const problem::Problem& problem,
 int eval(const EvalFlags& flags) {
   const auto problem = value_or_usage_error(problem::find(flags.problem, flags.set));
   const auto loaded = load_candidate(flags.judging, flags.candidate);
-  if (!loaded) return refuse(flags, problem, problem::Candidate{.path = flags.candidate}, loaded.error());
+  if (!loaded)
+    return refuse(flags, problem, problem::Candidate{.path = flags.candidate}, loaded.error());
   const auto& candidate = *loaded;
   if (const auto missing = check::has_entry_point(candidate))
     return refuse(flags, problem, candidate, fmt::format("{}: {}", flags.candidate, *missing));
-  if (const auto refused = problem::refused_precision(candidate.language, flags.judging.precision))
-    throw UsageError(*refused);
   const auto devices = devices_of(flags.judging);
   if (devices.size() > 1) throw UsageError("eval judges on one device; --device lists several");
-  const auto options = options_from(flags.judging, device_for(candidate.language, devices));
+  const auto name = device_for(candidate.language, devices);
+  if (const auto refused =
+          problem::refused_precision(candidate.language, flags.judging.precision, name == "cpu"))
+    throw UsageError(*refused);
+  const auto options = options_from(flags.judging, name);
   auto device = value_or_usage_error(judge::open_device(options.device));
   Workshop workshop(flags.judging);
   judge::Evaluator evaluator(workshop.environment(), options, std::move(device));

@@ -49,7 +49,7 @@ prompt::Request request_from(const PromptingFlags& flags) {
                           .with_hardware = flags.with_hardware,
                           .size = flags.size};
   if (const auto language = problem::language_named(flags.backend))
-    if (const auto refused = problem::refused_precision(*language, flags.precision))
+    if (const auto refused = problem::refused_precision(*language, flags.precision, false))
       throw UsageError(*refused);
   if (flags.with_hardware && !request.gpu)
     throw UsageError("--with-hardware needs a card to describe: add --gpu NAME");

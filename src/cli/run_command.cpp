@@ -120,12 +120,13 @@ std::size_t Run::add(const std::vector<problem::Sample>& samples) {
     else
       job.refusal = candidate.error();
     const auto language = job.candidate ? job.candidate->language : problem::Language::unknown;
-    if (const auto refused = problem::refused_precision(language, flags_.judging.precision)) {
+    const auto device = device_for(language, devices_);
+    job.kind = judge::kind_of_device(device);
+    if (const auto refused =
+            problem::refused_precision(language, flags_.judging.precision, job.kind == "cpu")) {
       ++not_here[*refused];
       continue;
     }
-    const auto device = device_for(language, devices_);
-    job.kind = judge::kind_of_device(device);
     if (job.kind == "cuda" && cuda::device_count() == 0) {
       ++not_here["they need a GPU: " + cuda::availability()];
       continue;

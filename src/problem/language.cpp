@@ -238,7 +238,12 @@ Language language_of_python(std::string_view source) {
   return Language::torch;
 }
 
-std::optional<std::string> refused_precision(Language language, std::string_view precision) {
+std::optional<std::string> refused_precision(Language language, std::string_view precision,
+                                             bool on_cpu) {
+  // Products of bfloat16 come out wrong there (Triton 3.6): an honest kernel would be blamed.
+  if (on_cpu && language == Language::triton && precision == "bf16")
+    return "Triton's interpreter on the CPU has no bf16: judge it on a GPU, or give --precision "
+           "fp32 or fp16";
   std::vector<std::string_view> taken;
   if (language == Language::tilelang) taken = {"fp16", "bf16"};
   if (language == Language::thunderkittens) taken = {"bf16"};

@@ -49,7 +49,8 @@ bool needs_gpu(Language language);
 Language language_of_python(std::string_view source);
 
 /// Null where candidates in `language` can be judged at `precision` (fp32, fp16, bf16), else one
-/// sentence that says which it takes.
-std::optional<std::string> refused_precision(Language language, std::string_view precision);
+/// sentence that says which it takes. `on_cpu`: they would run there.
+std::optional<std::string> refused_precision(Language language, std::string_view precision,
+                                             bool on_cpu);
 
 }  // namespace kb::problem

@@ -119,14 +119,17 @@ TEST(Language, HasOneNameEach) {
 }
 
 TEST(Language, RefusesAPrecisionInOneSentence) {
-  EXPECT_THAT(refused_precision(Language::tilelang, "fp32").value_or(""),
+  EXPECT_THAT(refused_precision(Language::tilelang, "fp32", false).value_or(""),
               HasSubstr("tilelang candidates are judged at fp16 and bf16 only"));
-  EXPECT_THAT(refused_precision(Language::thunderkittens, "fp16").value_or(""),
+  EXPECT_THAT(refused_precision(Language::thunderkittens, "fp16", false).value_or(""),
               HasSubstr("--precision bf16"));
-  EXPECT_FALSE(refused_precision(Language::tilelang, "fp16"));
-  EXPECT_FALSE(refused_precision(Language::thunderkittens, "bf16"));
+  EXPECT_FALSE(refused_precision(Language::tilelang, "fp16", false));
+  EXPECT_FALSE(refused_precision(Language::thunderkittens, "bf16", false));
   for (const char* precision : {"fp32", "fp16", "bf16"})
-    EXPECT_FALSE(refused_precision(Language::triton, precision));
+    EXPECT_FALSE(refused_precision(Language::triton, precision, false));
+  EXPECT_THAT(refused_precision(Language::triton, "bf16", true).value_or(""),
+              HasSubstr("interpreter on the CPU has no bf16"));
+  EXPECT_FALSE(refused_precision(Language::triton, "fp16", true));
 }
 
 }  // namespace
