@@ -12,6 +12,7 @@
 
 #include "device/cuda/cuda.h"
 #include "run_command.h"
+#include "store/store.h"
 
 namespace {
 
@@ -95,14 +96,18 @@ class Attack : public testing::Test {
     auto json = nlohmann::json::parse(outcome.out, nullptr, false);
     EXPECT_TRUE(json.is_object()) << outcome.out << outcome.err;
     if (!json.is_object()) return nlohmann::json::object();
-    const auto show = [&](const char* name) { return json.value(name, nlohmann::json()).dump(); };
-    std::printf("  %-28s %s time_us %s reference_us %s speedup %s ci %s flags %s %s\n",
-                testing::UnitTest::GetInstance()->current_test_info()->name(),
-                show("verdict").c_str(), show("time_us").c_str(), show("reference_time_us").c_str(),
-                show("speedup").c_str(), show("speedup_ci95").c_str(), show("flags").c_str(),
-                show("message").substr(0, 160).c_str());
-    std::fflush(stdout);
+    show(testing::UnitTest::GetInstance()->current_test_info()->name(), json);
     return json;
+  }
+
+  static void show(const std::string& name, const nlohmann::json& json) {
+    const auto value = [&](const char* key) { return json.value(key, nlohmann::json()).dump(); };
+    std::printf("  %-28s %s time_us %s reference_us %s speedup %s ci %s flags %s %s\n",
+                name.c_str(), value("verdict").c_str(), value("time_us").c_str(),
+                value("reference_time_us").c_str(), value("speedup").c_str(),
+                value("speedup_ci95").c_str(), value("flags").c_str(),
+                value("message").substr(0, 160).c_str());
+    std::fflush(stdout);
   }
 
   static bool has_flag(const nlohmann::json& json, const char* flag) {
@@ -127,23 +132,51 @@ class Attack : public testing::Test {
 };
 
 // Attacks that serve one slot only: at the public size a turn is one call, so that serving one slot
-// is serving all of them, and nothing but the clock stands against the attack.
+// is serving all of them, and nothing but the clock stands against the attack. The sources of a
+// test are judged in one `run`.
 class OneCallATurn : public Attack {
  protected:
   // 12.9 GB through the memory of the fastest card that we know (4.8 TB/s).
   static constexpr double kFloorUs = 2'600;
-  // Rejected by what a turn found, or charged for all of the work.
-  void expect_caught(const std::string& source, double work_us) {
-    const auto json = judge(source, {"--trials", "1", "--no-stress"}, {});
-    expect_no_gain(json, kFloorUs + 0.95 * work_us);
+
+  struct Case {
+    std::string name, source;
+    double work_us;  // of the GPU, beside the kernel's own
+  };
+  // Each is rejected by what a turn found, or charged for all of its work.
+  void expect_caught(const std::vector<Case>& cases) {
+    const auto results = judge_all(cases);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE(cases[i].name);
+      expect_no_gain(results[i], kFloorUs + 0.95 * cases[i].work_us);
+    }
+  }
+
+  std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases) {
+    std::vector<nlohmann::json> results(cases.size(), nlohmann::json::object());
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      folder_.write("level_1_problem_19_sample_" + std::to_string(i) + "_kernel.cu",
+                    cases[i].source);
+    const auto outcome = kernelbench({"run", folder_.path().string(), "--device", "cuda:0",
+                                      "--call-timeout", "3", "--trials", "1", "--no-stress"});
+    auto store = kb::store::Store::open(folder_.path() / "kernelbench.db");
+    const auto rows = store ? store->rows() : std::vector<kb::store::Row>{};
+    EXPECT_TRUE(rows && rows->size() == cases.size()) << outcome.out << outcome.err;
+    if (!rows) return results;
+    for (const auto& row : *rows) {
+      const auto sample = static_cast<std::size_t>(row.key.sample);
+      if (sample >= results.size()) continue;
+      results[sample] = nlohmann::json::parse(row.result_json);
+      show(cases[sample].name, results[sample]);
+      EXPECT_EQ(results[sample]["calls_per_turn"], 1);
+    }
+    return results;
   }
 };
 
 TEST_F(OneCallATurn, HonestKernelIsCorrect) {
-  const auto json =
-      judge(kernel("", "launch(call, stream);"), {"--trials", "1", "--no-stress"}, {});
+  const auto json = judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}).front();
   EXPECT_EQ(json["verdict"], "correct");
-  EXPECT_EQ(json["calls_per_turn"], 1);
   EXPECT_GT(time_us(json), kFloorUs);
 }
 
@@ -188,66 +221,52 @@ std::chrono::steady_clock::time_point last;)";
   }
 }
 
-// The work is launched by another thread, later than the call returns.
-class Late : public OneCallATurn {
- protected:
-  void run(int wait_us, int work_us) {
-    const std::string before =
-        "std::atomic<const kb_call*> job{nullptr}; kb_call copy; DLTensor in, out;\n"
-        "void late() { cudaSetDevice(0); cudaStream_t s; cudaStreamCreateWithFlags(&s, "
-        "cudaStreamNonBlocking);\n"
-        "  for (;;) { const kb_call* c; while (!(c = job.exchange(nullptr))) "
-        "std::this_thread::yield();\n"
-        "    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(" +
-        std::to_string(wait_us) +
-        ");\n    while (std::chrono::steady_clock::now() < until) {}\n    launch(c, s, " +
-        std::to_string(work_us) + "); } }\n";
-    expect_caught(
-        kernel(before,
-               "static std::thread worker(late);\n  copy = *call; in = call->inputs[0]; "
-               "out = call->outputs[0]; copy.inputs = &in; copy.outputs = &out; job = &copy;"),
-        work_us);
+// The work is launched by another thread, later than the call returns: with small delays it would
+// hit a gap between the closing of a turn and its check. The first calls are honest, so that it is
+// the clock which is tried.
+TEST_F(OneCallATurn, LateThread) {
+  const auto late = [](int wait_us, int work_us) {
+    return Case{"late by " + std::to_string(wait_us) + " with " + std::to_string(work_us),
+                kernel("constexpr int kWaitUs = " + std::to_string(wait_us) +
+                           ", kWorkUs = " + std::to_string(work_us) + R"(;
+std::atomic<const kb_call*> job{nullptr};
+kb_call copy;
+DLTensor in, out;
+void late() {
+  cudaSetDevice(0);
+  cudaStream_t s;
+  cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+  for (;;) {
+    const kb_call* c;
+    while (!(c = job.exchange(nullptr))) std::this_thread::yield();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(kWaitUs);
+    while (std::chrono::steady_clock::now() < until) {}
+    launch(c, s, kWorkUs);
   }
-};
-TEST_F(Late, By0With1000) {
-  run(0, 1000);
-}
-TEST_F(Late, By250With250) {
-  run(250, 250);
-}
-TEST_F(Late, By250With1000) {
-  run(250, 1000);
-}
-TEST_F(Late, By250With4000) {
-  run(250, 4000);
-}
-
-// The delays at which a gap between the closing of a turn and its check would have to be hit.
-TEST_F(Late, IntoTheGapBeforeTheCheck) {
-  for (const int wait_us : {5, 40, 150})
-    for (const int work_us : {200, 2000}) run(wait_us, work_us);
+})",
+                       R"(
+  static std::thread worker(late);
+  count_call();
+  if (!timing()) { launch(call, stream); return 0; }
+  copy = *call; in = call->inputs[0]; out = call->outputs[0];
+  copy.inputs = &in; copy.outputs = &out; job = &copy;)"),
+                static_cast<double>(work_us)};
+  };
+  std::vector<Case> cases = {late(250, 4000)};
+  for (const int wait_us : {0, 5, 40, 150, 250, 400})
+    for (const int work_us : {30, 1000}) cases.push_back(late(wait_us, work_us));
+  expect_caught(cases);
 }
 
 // `done` is forged while the launched work still runs.
-class Unsynchronized : public OneCallATurn {
- protected:
-  void run(int work_us) {
-    expect_caught(kernel("", "count_call(); launch(call, stream, " + std::to_string(work_us) +
-                                 ");\n  if (timing()) forge_done();"),
-                  work_us);
-  }
-};
-TEST_F(Unsynchronized, With500) {
-  run(500);
-}
-TEST_F(Unsynchronized, With1000) {
-  run(1000);
-}
-TEST_F(Unsynchronized, With2000) {
-  run(2000);
-}
-TEST_F(Unsynchronized, With5000) {
-  run(5000);
+TEST_F(OneCallATurn, Unsynchronized) {
+  std::vector<Case> cases;
+  for (const int work_us : {500, 1000, 2000, 5000})
+    cases.push_back({"unsynchronized with " + std::to_string(work_us),
+                     kernel("", "count_call(); launch(call, stream, " + std::to_string(work_us) +
+                                    ");\n  if (timing()) forge_done();"),
+                     static_cast<double>(work_us)});
+  expect_caught(cases);
 }
 
 TEST_F(Attack, SideStreamIsCharged) {
@@ -327,17 +346,11 @@ Wait wait_value() {
       "if (!known) return 6;\n    void* word; cudaHostGetDevicePointer(&word, page, 0);\n"
       "    wait((CUstream)gate, (CUdeviceptr)word, seen + 1, CU_STREAM_WAIT_VALUE_GEQ);";
 };
-TEST_F(Gated, ByTheFillWith1000) {
-  expect_caught(gated(kPoison, 1000), 1000);
-}
-TEST_F(Gated, ByTheFillWith30) {
-  expect_caught(gated(kPoison, 30), 30);
-}
-TEST_F(Gated, ByGoWith1000) {
-  expect_caught(gated(kGo, 1000), 1000);
-}
-TEST_F(Gated, ByGoWith30) {
-  expect_caught(gated(kGo, 30), 30);
+TEST_F(Gated, ByTheFillOrByGo) {
+  expect_caught({{"by the fill with 1000", gated(kPoison, 1000), 1000},
+                 {"by the fill with 30", gated(kPoison, 30), 30},
+                 {"by go with 1000", gated(kGo, 1000), 1000},
+                 {"by go with 30", gated(kGo, 30), 30}});
 }
 
 TEST_F(Attack, MemoryHog) {

@@ -328,6 +328,8 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   input.reference_stub = reference_.stub_turns();
   input.candidate_stub = candidate_stub;
   input.seed = secret_seed();
+  input.process_spread =
+      device_.ends_turns() ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
   // balanced over each two pairs.

@@ -114,6 +114,13 @@ Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, s
   return bootstrap_ci95(pairs.size(), statistic, seed + 1, 1000);
 }
 
+// An interval whose error is joined by that of the process's luck; both are taken as lognormal.
+Interval widened(const Interval& ci, double centre, double spread) {
+  const double luck = 1.96 * spread;
+  return {centre * std::exp(-std::hypot(std::log(centre / ci.low), luck)),
+          centre * std::exp(std::hypot(std::log(ci.high / centre), luck))};
+}
+
 }  // namespace
 
 Overhead fit_overhead(std::span<const StubTurn> turns) {
@@ -181,6 +188,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   }
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     result.flags.emplace_back("noisy");
+  result.ci95 = widened(result.ci95, result.speedup, input.process_spread);
   const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
     return jitter_us(stub, max_calls) / (call_time_us * max_calls);
   };

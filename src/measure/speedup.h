@@ -18,6 +18,10 @@
 // Where the median of its paired turns is over 2 % above the upper quartile of its turns alone, the
 // ratios are scaled down to the solo time (flag `baseline_disturbed`).
 //
+// Luck of a process. The same code in two processes differs by a little, in where its memory lies
+// above all, however many pairs are taken. How much was measured by racing references against
+// themselves; the interval is widened by it as by a second, independent error.
+//
 // c0 is an estimate too: the bootstrap draws the stub turns again in each replicate, so that its
 // uncertainty is in the interval. It is never taken larger than the shortest wall of its side.
 #pragma once
@@ -65,7 +69,13 @@ struct SpeedupInput {
   std::vector<StubTurn> candidate_stub;  ///< of the candidate's kind; empty: the same as the
                                          ///< reference's, drawn together
   std::uint64_t seed = 0;                ///< of the bootstrap
+  /// Standard deviation of the logarithm of the speedup of the same code in two processes.
+  double process_spread = 0;
 };
+
+/// Of references against themselves, each in a process of its own (docs/performance.md):
+inline constexpr double kCpuProcessSpread = 0.02;
+inline constexpr double kGpuProcessSpread = 0.005;
 
 struct Speedup {
   double speedup = 0;  ///< NaN without pairs
@@ -80,7 +90,8 @@ struct Speedup {
       flags;  ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution
 };
 
-/// Half-width of the interval, relative to the estimate, above which a result is `noisy`.
+/// Half-width of the pairs' own interval, relative to the estimate, above which a result is
+/// `noisy`.
 inline constexpr double kNoisyHalfWidth = 0.02;
 /// A call that takes less than this, or a turn of calls that is not many times longer than what the
 /// null stub's turns vary by, cannot be told from the doorbell's own jitter (flag

@@ -67,6 +67,20 @@ TEST(Speedup, FindsAPlantedSlowdownOfTwoPercent) {
   EXPECT_LT(estimate.ci95.high, 1);
 }
 
+// 0.02 in the logarithm: 1.96 of them are 4 % to either side, beside which the pairs' own error is
+// small. It says nothing about noise.
+TEST(Speedup, ItsIntervalKnowsTheLuckOfAProcess) {
+  Machine machine({150, 2}, 1);
+  auto input = pairs_of(machine, 2000, 1000, 1, 30);
+  input.process_spread = 0.02;
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.ci95.low, 2 * std::exp(-0.0392), 0.01);
+  EXPECT_NEAR(estimate.ci95.high, 2 * std::exp(0.0392), 0.01);
+  EXPECT_THAT(estimate.flags, IsEmpty());
+  input.process_spread = 0;
+  EXPECT_LT(estimate_speedup(input).ci95.high, 2.01);
+}
+
 TEST(Speedup, SaysWhenItIsNoisy) {
   Machine machine({150, 2}, 300);
   EXPECT_THAT(estimate_speedup(pairs_of(machine, 1000, 1000, 1, 30)).flags, Contains("noisy"));
