@@ -23,6 +23,9 @@ using testing::AnyOf;
 const std::string kPrelude = R"(
 #include <cuda_runtime.h>
 #include <kernelbench/kernel.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -65,6 +68,7 @@ inline void forge_done() {
   auto* done = reinterpret_cast<std::atomic<uint32_t>*>(page + 64);
   *reinterpret_cast<uint32_t*>(page + 192) = 0;
   done->store(go->load());
+  syscall(SYS_futex, done, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 inline bool& timing() { static bool on = false; return on; }  // after the first few calls
 inline int count_call() { static int calls = 0; if (++calls > 4) timing() = true; return calls; }
@@ -131,13 +135,37 @@ class Attack : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Attacks that serve one slot only: at the public size a turn is one call, so that serving one slot
-// is serving all of them, and nothing but the clock stands against the attack. The sources of a
-// test are judged in one `run`.
+// Attacks that serve one slot only, against a reference so slow that a turn is one call: serving
+// one slot is serving all of them, and nothing but the clock stands against the attack. The work
+// itself is short, so that it could hide in a gap. The sources of a test are judged in one `run`.
 class OneCallATurn : public Attack {
  protected:
-  // 12.9 GB through the memory of the fastest card that we know (4.8 TB/s).
-  static constexpr double kFloorUs = 2'600;
+  // 210 MB through the memory of the fastest card that we know (4.8 TB/s).
+  static constexpr double kFloorUs = 44;
+  static constexpr const char* kProblem =
+      R"("""ReLU, over and over, of what it has been applied to already."""
+
+import torch
+from torch import nn
+
+batch_size = 800
+dim = 32768
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        for _ in range(80):
+            x = torch.relu(x)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(batch_size, dim)]
+
+
+def get_init_inputs():
+    return []
+)";
 
   struct Case {
     std::string name, source;
@@ -154,12 +182,17 @@ class OneCallATurn : public Attack {
 
   std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases) {
     std::vector<nlohmann::json> results(cases.size(), nlohmann::json::object());
+    const auto problems = folder_.path() / "problems", samples = folder_.path() / "samples";
+    std::filesystem::create_directories(problems / "level1");
+    std::filesystem::create_directories(samples);
+    std::ofstream(problems / "level1" / "1_relu_over_and_over.py") << kProblem;
     for (std::size_t i = 0; i < cases.size(); ++i)
-      folder_.write("level_1_problem_19_sample_" + std::to_string(i) + "_kernel.cu",
-                    cases[i].source);
-    const auto outcome = kernelbench({"run", folder_.path().string(), "--device", "cuda:0",
-                                      "--call-timeout", "3", "--trials", "1", "--no-stress"});
-    auto store = kb::store::Store::open(folder_.path() / "kernelbench.db");
+      std::ofstream(samples / ("level_1_problem_1_sample_" + std::to_string(i) + "_kernel.cu"))
+          << cases[i].source;
+    const auto outcome =
+        kernelbench({"run", samples.string(), "--problems", problems.string(), "--device", "cuda:0",
+                     "--call-timeout", "3", "--trials", "1", "--no-stress"});
+    auto store = kb::store::Store::open(samples / "kernelbench.db");
     const auto rows = store ? store->rows() : std::vector<kb::store::Row>{};
     EXPECT_TRUE(rows && rows->size() == cases.size()) << outcome.out << outcome.err;
     if (!rows) return results;
@@ -168,7 +201,9 @@ class OneCallATurn : public Attack {
       if (sample >= results.size()) continue;
       results[sample] = nlohmann::json::parse(row.result_json);
       show(cases[sample].name, results[sample]);
-      EXPECT_EQ(results[sample]["calls_per_turn"], 1);
+      if (results[sample]["verdict"] == "correct") {
+        EXPECT_EQ(results[sample]["calls_per_turn"], 1);
+      }
     }
     return results;
   }
@@ -253,15 +288,15 @@ void late() {
                 static_cast<double>(work_us)};
   };
   std::vector<Case> cases = {late(250, 4000)};
-  for (const int wait_us : {0, 5, 40, 150, 250, 400})
-    for (const int work_us : {30, 1000}) cases.push_back(late(wait_us, work_us));
+  for (const int wait_us : {0, 10, 30, 60, 100, 150, 250, 400})
+    for (const int work_us : {0, 30, 1000}) cases.push_back(late(wait_us, work_us));
   expect_caught(cases);
 }
 
 // `done` is forged while the launched work still runs.
 TEST_F(OneCallATurn, Unsynchronized) {
   std::vector<Case> cases;
-  for (const int work_us : {500, 1000, 2000, 5000})
+  for (const int work_us : {0, 30, 500, 1000, 2000, 5000})
     cases.push_back({"unsynchronized with " + std::to_string(work_us),
                      kernel("", "count_call(); launch(call, stream, " + std::to_string(work_us) +
                                     ");\n  if (timing()) forge_done();"),
@@ -340,17 +375,25 @@ Wait wait_value() {
   inline static const std::string kPoison =
       "    wait((CUstream)gate, (CUdeviceptr)(y + kb_numel(&call->outputs[0]) - 1), 0xFFFFFFFFu, "
       "CU_STREAM_WAIT_VALUE_EQ);";
-  inline static const std::string kGo =
+  inline static const std::string kRegistered =
       "    static bool known = cudaHostRegister(page, 4096, cudaHostRegisterMapped) == "
       "cudaSuccess; "
-      "if (!known) return 6;\n    void* word; cudaHostGetDevicePointer(&word, page, 0);\n"
+      "if (!known) return 6;\n    void* word; cudaHostGetDevicePointer(&word, page, 0);\n";
+  inline static const std::string kGo =
+      kRegistered +
       "    wait((CUstream)gate, (CUdeviceptr)word, seen + 1, CU_STREAM_WAIT_VALUE_GEQ);";
+  inline static const std::string kDone =
+      kRegistered +
+      "    wait((CUstream)gate, (CUdeviceptr)word + 64, seen + 1, CU_STREAM_WAIT_VALUE_GEQ);";
 };
-TEST_F(Gated, ByTheFillOrByGo) {
-  expect_caught({{"by the fill with 1000", gated(kPoison, 1000), 1000},
-                 {"by the fill with 30", gated(kPoison, 30), 30},
-                 {"by go with 1000", gated(kGo, 1000), 1000},
-                 {"by go with 30", gated(kGo, 30), 30}});
+TEST_F(Gated, ByTheFillByGoOrByDone) {
+  std::vector<Case> cases;
+  for (const auto& [name, word] : {std::pair("the fill", &kPoison), std::pair("go", &kGo),
+                                   std::pair("its own forged done", &kDone)})
+    for (const int work_us : {0, 30, 1000})
+      cases.push_back({"by " + std::string(name) + " with " + std::to_string(work_us),
+                       gated(*word, work_us), static_cast<double>(work_us)});
+  expect_caught(cases);
 }
 
 TEST_F(Attack, MemoryHog) {
