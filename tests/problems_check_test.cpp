@@ -104,6 +104,53 @@ TEST(ProblemsCheck, OutlivesAFileThatCrashesOrHangs) {
   EXPECT_THAT(hang.rules("hang"), testing::ElementsAre("timeout"));
 }
 
+TEST(ProblemsCheck, OnceTellsWhatDoesNotRunAndLooksAtNothingElse) {
+  const TemporaryFolder folder;
+  Check check({"--once", "--jobs", "1", "--timeout", "60", folder.write("clean.py", kClean),
+               folder.write("copy.py", kClean), folder.write("zero.py", model("pass", "x * 0")),
+               folder.write("nan.py", model("pass", "torch.sqrt(x - 0.5)")),
+               folder.write("infinite.py", model("pass", "x / 0")),
+               folder.write("empty.py", model("pass", "x[:0]")),
+               folder.write("nothing.py", model("pass", "None")),
+               folder.write("raises.py", model("pass", "x @ x")),
+               folder.write("leave.py", "import os\nos._exit(0)\n" + kClean),
+               folder.write("huge.py",
+                            kClean + "\ndef get_inputs():\n    return [torch.rand(1 << 40, 8)]\n"),
+               "level1/40"});
+  EXPECT_EQ(check.code(), 1);
+  for (const char* runs : {"clean", "copy", "zero", "40"})
+    EXPECT_THAT(check.rules(runs), IsEmpty()) << runs;
+  EXPECT_THAT(check.rules("nan"), testing::ElementsAre("finite"));
+  EXPECT_THAT(check.text(), testing::AllOf(HasSubstr("holds NaN"), HasSubstr("holds infinity")));
+  EXPECT_THAT(check.rules("infinite"), testing::ElementsAre("finite"));
+  EXPECT_THAT(check.rules("empty"), testing::ElementsAre("shape"));
+  for (const char* fails : {"nothing", "raises", "leave"})
+    EXPECT_THAT(check.rules(fails), testing::ElementsAre("load")) << fails;
+  EXPECT_THAT(check.rules("huge"), testing::ElementsAre("memory"));
+
+  Check hang({"--once", "--jobs", "1", "--timeout", "20",
+              folder.write("hang.py", "while True: pass\n" + kClean), "level1/40"});
+  EXPECT_THAT(hang.rules("hang"), testing::ElementsAre("timeout"));
+  EXPECT_THAT(hang.rules("40"), IsEmpty());
+}
+
+TEST(ProblemsCheck, OnceGivesTheMemoryInUseAndPrintsFaultsAlone) {
+  const TemporaryFolder folder;
+  const auto clean = folder.write(
+      "clean.py", kClean + "\ndef get_inputs():\n    return [torch.rand(1 << 22, 8)]\n");
+  const auto json = nlohmann::json::parse(
+      kernelbench({"problems", "check", "--once", "--json", clean}).out, nullptr, false);
+  ASSERT_TRUE(json.is_array());
+  EXPECT_GT(json[0]["peak_bytes"].get<double>(), 4 * 8 * (1 << 22));
+  EXPECT_LT(json[0]["peak_bytes"].get<double>(), 4e9);
+  const auto text = kernelbench({"problems", "check", "--once", clean,
+                                 folder.write("nan.py", model("pass", "torch.sqrt(x - 0.5)"))});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_THAT(text.out,
+              testing::AllOf(HasSubstr("nan.py"), HasSubstr("finite: output 0"),
+                             testing::Not(HasSubstr("clean.py")), HasSubstr("2 problems in")));
+}
+
 TEST(ProblemsCheck, ShowsDownloadedModelsReadOnlyAndNothingElseOfTheirFolder) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "hub");
@@ -132,6 +179,8 @@ TEST(ProblemsCheck, RefusesWhatIsNoProblem) {
        std::vector<std::vector<std::string>>{{"problems", "check", "level1/999"},
                                              {"problems", "check", "no_such_file.py"},
                                              {"problems", "check", "--set", "=3"},
+                                             {"problems", "check", "--device", "cuda:0"},
+                                             {"problems", "check", "--once", "--device", "tpu"},
                                              {"problems", "check", "--jobs", "0"}}) {
     const auto outcome = kernelbench(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.out;

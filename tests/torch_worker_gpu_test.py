@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cuda_judge  # noqa: E402
 from cuda_judge import GpuCandidate, GpuReference  # noqa: E402
-from torch_worker_judge import PREPARE, RUN, WorkerFailed  # noqa: E402
+from torch_worker_judge import PREPARE, RUN, TestWorker, WorkerFailed  # noqa: E402
 from torch_worker_test import BATCH_NORM, LINEAR, RELU, as_candidate, problem  # noqa: E402
 
 CONVOLUTION = problem("return self.conv(args[0])", "[torch.rand(4, 64, 32, 32)]",
@@ -340,6 +340,26 @@ class Candidate(GpuTest):
                 worker.ring(RUN, [0], limit_s=300)
                 for _ in range(4):
                     self.check(worker, [0, 1, 0, 2], lambda x: 2 * x + 1)
+
+
+@unittest.skipUnless(cuda_judge.has_gpu(), "there is no GPU")
+class Once(GpuTest):
+    def test_problem_after_problem_until_one_loses_the_device(self):
+        worker = TestWorker()
+        self.addCleanup(worker.__exit__)
+
+        def once(source):
+            return worker.request("once", source=source, path="p.py", size="public", set={}, precision="fp32",
+                                  device="cuda", weight_seed="42", threads=1, memory_bytes=4 << 30)
+
+        self.assertEqual(once(RELU)["findings"], [])
+        self.fails("out_of_memory", once, problem("return args[0]", "[torch.rand(1 << 40)]"))
+        self.assertGreaterEqual(once(problem("return args[0] * 2", "[torch.rand(1 << 28)]"))["peak_bytes"], 2 << 30)
+        self.assertLess(once(CONVOLUTION)["peak_bytes"], 1 << 30, "what earlier problems took is given back")
+        finding, = once(problem("return torch.sqrt(args[0] - 0.5)"))["findings"]
+        self.assertEqual(finding["text"], "output 0 holds NaN")
+        self.fails("problem", once, problem("return args[0] @ args[0]"))
+        self.fails("runtime", once, problem("return args[0][torch.tensor([99], device=args[0].device)]"))
 
 
 if __name__ == "__main__":

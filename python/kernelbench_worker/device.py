@@ -8,6 +8,7 @@ import ctypes
 import mmap
 import operator
 import os
+import resource
 
 import torch
 
@@ -109,6 +110,14 @@ class Cpu:
 
     def trim(self):
         """Gives memory back to the device where much is cached. Not before a turn: it would pay for it."""
+
+    def begin_peak(self):
+        """From here on peak_bytes() counts. What earlier work has left cached is given back."""
+        self._peak_before = _most_resident_bytes()
+
+    def peak_bytes(self):
+        """The most memory of this device that has been in use at once, beyond what was on the CPU before."""
+        return _most_resident_bytes() - self._peak_before
 
     def new_event(self):
         """Returns an event to time by: record(), and elapsed_time(later) in milliseconds."""
@@ -213,6 +222,13 @@ class Cuda:
         if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > self._memory_bytes // 4:
             torch.cuda.empty_cache()
 
+    def begin_peak(self):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+    def peak_bytes(self):
+        return torch.cuda.max_memory_allocated()
+
     def new_event(self):
         return torch.cuda.Event(enable_timing=True)
 
@@ -222,6 +238,10 @@ class Cuda:
     def overwriter(self, size):
         """Returns clear(), which enqueues writing over a buffer of `size` bytes."""
         return torch.empty(size // 4, dtype=torch.int32, device=self.torch_device).zero_
+
+
+def _most_resident_bytes():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 _KINDS = {"cpu": Cpu, "cuda": Cuda}

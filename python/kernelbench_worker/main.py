@@ -20,6 +20,7 @@ from .device import open_device
 from .doorbell import serve_turns
 from .errors import WorkerError, error_of
 from .lint import Lint
+from .once import run_once
 from .reference import MODES, Reference
 from .stub import Stub
 from .timing import time_calls
@@ -30,7 +31,7 @@ MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 # The kind of an error that does not know its own, by request.
 _KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
           "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
-          "time": "runtime", "lint": "problem", "describe": "problem"}
+          "time": "runtime", "lint": "problem", "describe": "problem", "once": "problem"}
 
 
 def main(argv=None):
@@ -65,7 +66,7 @@ class Worker:
             "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
             "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
-            "lint": self._lint, "describe": self._describe}
+            "lint": self._lint, "describe": self._describe, "once": self._once}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -174,6 +175,12 @@ class Worker:
 
     def _describe(self, request, fds):
         return run_apart(lambda: describe_problem(request), request["source"], self._channel)
+
+    def _once(self, request, fds):
+        device = open_device(request["device"])
+        if request["device"] == "cpu":
+            return run_apart(lambda: run_once(request, device), request["source"], self._channel)
+        return run_once(request, device)
 
     def _need(self, what, name):
         if what is None:

@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/baseline.h"
@@ -60,12 +59,9 @@ class ModelNew(Model):
 }
 
 void write_file(const fs::path& path, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  const fs::path fresh = path.string() + ".new";
-  std::ofstream(fresh) << text;
-  fs::rename(fresh, path, error);
-  if (error) throw UsageError(fmt::format("cannot write {}: {}", path.string(), error.message()));
+  std::error_code ignored;  // shows when the file is written
+  fs::create_directories(path.parent_path(), ignored);
+  write_output_file(path.string(), text);
 }
 
 // File names by problem id, and a folder of candidates that are the problems themselves.

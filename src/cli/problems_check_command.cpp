@@ -14,19 +14,26 @@
 #include "cli/problem_selection.h"
 #include "cli/progress.h"
 #include "examine/lint.h"
+#include "judge/device.h"
 #include "problem/problem.h"
 
 namespace kb::cli {
 namespace {
+
+// Of the host. On a GPU that is the judge's limit of a reference: its model is made on the host.
+constexpr double kMemoryGb = 4;
+constexpr double kGpuMemoryGb = 8;
 
 struct CheckFlags {
   std::vector<std::string> problems;
   SelectionFlags selection;
   std::string size = "auto";
   std::vector<std::string> set;
+  bool once = false;
+  std::string device = "cpu";
   unsigned jobs = 0;
   double timeout_s = 300;
-  double memory_gb = 4;
+  double memory_gb = 0;  // 0: by the device
   std::string sandbox = "auto";
   std::string python;
   bool json = false;
@@ -79,6 +86,7 @@ nlohmann::json json_of(const examine::Report& report) {
   if (!report.altered.empty()) json["altered"] = report.altered;
   if (report.weakest)
     json["weakest"] = {{"weight", report.weakest->first}, {"change", report.weakest->second}};
+  if (report.peak_bytes) json["peak_bytes"] = *report.peak_bytes;
   return json;
 }
 
@@ -107,8 +115,26 @@ void print_summary(const std::vector<examine::Report>& reports, double seconds) 
   fmt::print("{} problems in {:.0f} s, {} with findings{}\n", reports.size(), seconds, bad, rules);
 }
 
+// What is looked at, and where.
+examine::Terms terms_from(const CheckFlags& flags) {
+  const auto device = value_or_usage_error(judge::parse_device(flags.device));
+  const bool gpu = device.kind != "cpu";
+  if (gpu && !flags.once)
+    throw UsageError("problems are looked at on the CPU; on a GPU they can be run: --once");
+  const double memory_gb = flags.memory_gb > 0 ? flags.memory_gb : gpu ? kGpuMemoryGb : kMemoryGb;
+  examine::Terms terms{
+      .size = flags.size,
+      .set = assignments(flags.set),
+      .time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_s * 1000)),
+      .memory_bytes = static_cast<std::uint64_t>(memory_gb * 1e9),
+      .device = device.kind};
+  if (gpu) terms.needs = value_or_usage_error(judge::open_device(device.text()))->worker_needs();
+  return terms;
+}
+
 int check(const CheckFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
+  const auto terms = terms_from(flags);
   auto subjects = select(flags);
   const JudgingFlags judging{.sandbox = flags.sandbox, .python = flags.python};
   const auto launcher = make_launcher(judging);
@@ -117,23 +143,20 @@ int check(const CheckFlags& flags) {
       *launcher,
       value_or_usage_error(worker::probe_python(worker::choose_python(flags.python, root))),
       root / "python"};
-  const examine::Terms terms{
-      .size = flags.size,
-      .set = assignments(flags.set),
-      .time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_s * 1000)),
-      .memory_bytes = static_cast<std::uint64_t>(flags.memory_gb * 1e9)};
-  const unsigned jobs =
-      flags.jobs > 0 ? flags.jobs : std::max(std::thread::hardware_concurrency(), 1u);
+  const unsigned jobs = flags.jobs > 0          ? flags.jobs
+                        : terms.device != "cpu" ? 1u
+                                                : std::max(std::thread::hardware_concurrency(), 1u);
   std::vector<examine::Report> reports;
   {
     Progress progress("checked", subjects.problems.size());
-    reports = value_or_usage_error(examine::lint(environment, subjects.problems, terms, jobs,
-                                                 [&](const examine::Report& report) {
-                                                   progress.working_on(report.label);
-                                                   progress.done("");
-                                                 }));
+    const auto look = flags.once ? examine::run_once : examine::lint;
+    reports = value_or_usage_error(
+        look(environment, subjects.problems, terms, jobs, [&](const examine::Report& report) {
+          progress.working_on(report.label);
+          progress.done("");
+        }));
   }
-  examine::find_duplicates(reports, subjects.all);
+  if (!flags.once) examine::find_duplicates(reports, subjects.all);
   std::ranges::move(subjects.unreadable, std::back_inserter(reports));
 
   if (flags.json) {
@@ -141,7 +164,8 @@ int check(const CheckFlags& flags) {
     for (const auto& report : reports) json.push_back(json_of(report));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    for (const auto& report : reports) print(report);
+    for (const auto& report : reports)
+      if (!flags.once || !report.findings.empty()) print(report);
     print_summary(reports,
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -163,14 +187,18 @@ Command add_problems_check(CLI::App& problems) {
       ->capture_default_str();
   app->add_option("--set", flags->set,
                   "replace a constant of the problems, after --size: NAME=VALUE (repeatable)");
-  app->add_option("--jobs", flags->jobs, "problems at a time; default: one a CPU")
+  app->add_flag("--once", flags->once,
+                "only build each model and call it once: does it run, is what comes out finite?");
+  app->add_option("--device", flags->device, "with --once: cpu, or a GPU such as cuda:0")
+      ->capture_default_str();
+  app->add_option("--jobs", flags->jobs, "problems at a time; default: one a CPU, on a GPU 1")
       ->check(CLI::Range(1, 1024));
   app->add_option("--timeout", flags->timeout_s, "seconds for one problem")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app->add_option("--memory", flags->memory_gb, "GB that one problem may use")
-      ->check(CLI::Range(0.25, 1e6))
-      ->capture_default_str();
+  app->add_option("--memory", flags->memory_gb,
+                  "GB of the host's memory that one problem may use; default 4, on a GPU 8")
+      ->check(CLI::Range(0.25, 1e6));
   app->add_option("--sandbox", flags->sandbox, "auto, require or none")
       ->check(CLI::IsMember({"auto", "require", "none"}))
       ->capture_default_str();
@@ -184,7 +212,10 @@ Command add_problems_check(CLI::App& problems) {
       "constant, is not finite or not what float64 gives, an input or a weight without effect, or "
       "a copy of\n"
       "another problem. Exit code 1 when there is one.\n"
-      "Example:  kernelbench problems check --level 1");
+      "--once prints those alone that do not run; --json has all, with the device's memory in "
+      "use.\n"
+      "Example:  kernelbench problems check --level 1\n"
+      "          kernelbench problems check --once --device cuda:0 --size public --level 1");
   return {app, [flags] { return check(*flags); }};
 }
 

@@ -131,9 +131,10 @@ void add_run_options(CLI::App& app, ScoringFlags& flags) {
   app.add_option("--rules", flags.rules, "whose verdict counts: own, kernelbench")
       ->capture_default_str()
       ->check(CLI::IsMember({"own", "kernelbench"}));
-  app.add_option("--baseline", flags.baseline,
-                 "take speedups against these stored times: a file in KernelBench's format, or the "
-                 "name of one in baselines/");
+  app.add_option(
+      "--baseline", flags.baseline,
+      "take speedups against these stored times: a file in KernelBench's format, or what "
+      "`kernelbench baseline` has stored, as NAME or NAME/MODE");
 }
 
 void add_summary_options(CLI::App& app, ScoringFlags& flags) {

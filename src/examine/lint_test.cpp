@@ -6,6 +6,7 @@ namespace {
 
 using kb::examine::find_duplicates;
 using kb::examine::parse_reply;
+using kb::examine::parse_run;
 using kb::examine::Report;
 using testing::ElementsAre;
 using testing::Field;
@@ -53,6 +54,23 @@ TEST(Lint, ReadsNoReplyThatIsNotOne) {
     Report report;
     EXPECT_FALSE(parse_reply(broken, report)) << member << " " << value;
   }
+}
+
+TEST(Lint, ReadsARun) {
+  auto run = reply();
+  for (const char* member : {"altered", "notes", "weakest"}) run.erase(member);
+  Report report;
+  EXPECT_FALSE(parse_run(run, report)) << "without its peak";
+  for (const auto& peak : {nlohmann::json("much"), nlohmann::json(-1), nlohmann::json(nullptr)}) {
+    run["peak_bytes"] = peak;
+    EXPECT_FALSE(parse_run(run, report)) << peak;
+  }
+  run["peak_bytes"] = 1u << 20;
+  report = {};
+  ASSERT_TRUE(parse_run(run, report));
+  EXPECT_EQ(report.peak_bytes, 1u << 20);
+  EXPECT_THAT(report.findings, ElementsAre(Field(&kb::examine::Finding::rule, "zero")));
+  EXPECT_EQ(report.spec->outputs.size(), 1u);
 }
 
 TEST(Lint, ShowsNoControlCharactersOfAFile) {

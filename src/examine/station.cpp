@@ -22,31 +22,38 @@ Station::Station(const Environment& environment, const Terms& terms)
                                    .package_folder = environment.package_folder,
                                    .threads = 1,
                                    .memory_bytes = terms.memory_bytes + kWorkerBytes,
+                                   .needs = terms.needs,
                                    .bind_threads = false}) {}
+
+std::expected<void, Fault> Station::prepare() {
+  if (worker_) return {};
+  auto started = pool_.take();
+  if (!started) return std::unexpected(started.error());
+  if (auto hello = started->await_hello(kHelloLimit); !hello)
+    return std::unexpected(Fault{FaultKind::infrastructure, hello.error().text});
+  worker_.emplace(std::move(*started));
+  return {};
+}
 
 std::expected<nlohmann::json, Fault> Station::ask(const char* operation,
                                                   const problem::Problem& problem) {
-  if (!worker_) {
-    auto started = pool_.take();
-    if (!started) return std::unexpected(started.error());
-    worker_.emplace(std::move(*started));
-    if (auto hello = worker_->await_hello(kHelloLimit); !hello)
-      return std::unexpected(Fault{FaultKind::infrastructure, hello.error().text});
-  }
+  if (auto ready = prepare(); !ready) return std::unexpected(ready.error());
   auto reply = worker_->request({{"op", operation},
                                  {"source", problem.source},
                                  {"path", problem.path.filename().string()},
                                  {"size", terms_.size},
                                  {"set", terms_.set},
                                  {"precision", "fp32"},
-                                 {"device", "cpu"},
+                                 {"device", terms_.device},
                                  {"weight_seed", kWeightSeed},
                                  {"memory_bytes", terms_.memory_bytes},
                                  {"threads", 1}},
                                 {}, terms_.time_limit);
-  // What did not answer, or not sensibly, is ended; in the other cases its child has ended.
-  if (!reply && reply.error().kind != FaultKind::problem &&
-      reply.error().kind != FaultKind::out_of_memory)
+  // What did not answer, or not sensibly, is ended. In the other cases the worker is well, unless
+  // the memory limit has ended it with its child.
+  if (!reply && ((reply.error().kind != FaultKind::problem &&
+                  reply.error().kind != FaultKind::out_of_memory) ||
+                 worker_->process().wait(std::chrono::milliseconds(0))))
     worker_.reset();
   return reply;
 }

@@ -1,5 +1,5 @@
-// A worker that runs problems on the CPU and outlives them: python/kernelbench_worker/apart.py
-// forks a process for each.
+// A worker that runs problems and outlives them: on the CPU python/kernelbench_worker/apart.py
+// forks a process for each; on a GPU all run in its own, until one takes that down.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "device/device.h"
 #include "problem/problem.h"
 #include "sandbox/sandbox.h"
 #include "worker/python_environment.h"
@@ -29,7 +30,9 @@ struct Terms {
   std::string size = "public";  ///< or `auto`: `small` where a file has it; or a name of its SIZES
   nlohmann::json set = nlohmann::json::object();  ///< module constants, as in judge::Options
   std::chrono::milliseconds time_limit{300'000};  ///< of each problem
-  std::uint64_t memory_bytes = 4ull << 30;        ///< of each problem
+  std::uint64_t memory_bytes = 4ull << 30;        ///< of the host, of each problem
+  std::string device = "cpu";                     ///< as workers are told: cpu or cuda
+  WorkerNeeds needs = {};                         ///< of that device
 };
 
 /// Used by one thread. Starts its worker at the first request, and again after one that did not
@@ -37,8 +40,10 @@ struct Terms {
 class Station {
  public:
   Station(const Environment& environment, const Terms& terms);
-  /// The reply to `operation` (lint, describe) on the problem. FaultKind::infrastructure: no worker
-  /// can be started.
+  /// Starts a worker where none is there. Error: none can be started.
+  std::expected<void, worker::Fault> prepare();
+  /// The reply to `operation` (lint, describe, once) on the problem. FaultKind::infrastructure: no
+  /// worker can be started.
   std::expected<nlohmann::json, worker::Fault> ask(const char* operation,
                                                    const problem::Problem& problem);
 
