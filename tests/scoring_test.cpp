@@ -1,9 +1,13 @@
 // `score`, `compare` and `leaderboard` over runs of KernelBench's and ours: what a user types, and
 // what comes out.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -160,6 +164,22 @@ TEST(Score, WritesCsvMarkdownAnalysisAndBaseline) {
   EXPECT_EQ(rule[0]["correct"], 2);
   const auto csv = kernelbench({"score", folder.path().string(), "--csv", "-"});
   EXPECT_THAT(csv.out, StartsWith("group,metric"));
+}
+
+// `--csv /dev/null`: no file takes the place of a device or a pipe.
+TEST(Score, WritesIntoWhatIsNoOrdinaryFile) {
+  const OldRun old;
+  TemporaryFolder folder;
+  const auto pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  const auto run = kernelbench({"score", old.path(), "--csv", pipe});
+  EXPECT_EQ(run.code, 0) << run.err;
+  std::array<char, 13> beginning{};
+  EXPECT_EQ(::read(reader, beginning.data(), 12), 12);
+  ::close(reader);
+  EXPECT_STREQ(beginning.data(), "group,metric");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST(Compare, PairsRunsOfBothKinds) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string_view>
@@ -233,13 +234,22 @@ void print_output(const OutputFlags& flags, const score::Report& report, const n
 
 void write_output_file(const std::string& path, const std::string& bytes) {
   const fs::path file(path);
+  std::error_code error;
+  // A device or a pipe is written to: to put a file in the place of /dev/null would break the
+  // machine.
+  const auto status = fs::status(file, error);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    std::ofstream stream(file, std::ios::binary);
+    if (!(stream << bytes << std::flush))
+      throw UsageError(fmt::format("{} cannot be written", printable(path, false)));
+    return;
+  }
   const fs::path draft =
       file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
   const auto fail = [&](const std::string& reason) {
     throw UsageError(fmt::format("{} cannot be written: {}", printable(path, false), reason));
   };
-  std::error_code error;
-  if (fs::is_directory(file, error)) fail("it is a folder");
+  if (fs::is_directory(status)) fail("it is a folder");
   if (const auto written = build::write_file(draft, bytes, 0644, false); !written) {
     fs::remove(draft, error);
     fail(std::strerror(written.error()));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kMeaning = {{
     {"gpu_not_idle", "something that is not kernelbench's ran on the GPU before the clock was started"},
-    {"noisy", "the interval is wider than ±2 %"},
+    {"noisy", "the pairs vary so much that the interval is wider than ±2 %"},
     {"batch_dependent",
      "faster per call when several inputs are in sight; the time of single calls counts"},
     {"baseline_disturbed",
