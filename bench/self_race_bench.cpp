@@ -1,9 +1,8 @@
 // Races references against themselves: the evaluator's own noise and bias, in the unit that it
 // reports.
 //
-//   build/release/bench/self_race_bench --runs 20 --ids
-//   level1/19,level1/40,level2/12,level2/99,level3/1 build/release/bench/self_race_bench --runs 20
-//   --slowdown 0.02    # plants a slowdown of 2 %
+//   build/release/bench/self_race_bench --runs 20 --ids level1/19,level1/40,level2/12,level2/99
+//   build/release/bench/self_race_bench --runs 20 --slowdown 0.02    # plants a slowdown of 2 %
 //
 // Each run judges the problem's own `Model` as a `ModelNew`, through the ordinary `kernelbench
 // run`, with a fresh worker. A run counts as "faster" when its interval lies above 1, as "slower"
@@ -31,10 +30,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// On a GPU the spinning is a kernel's, behind the model's own; how long both take is measured in
+// the first call.
+constexpr const char* kSlowedOnGpu = R"(
+
+import torch as _torch
+
+
+def _milliseconds(work):
+    begin, end = (_torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+class ModelNew(Model):
+    def forward(self, *args):
+        if not hasattr(self, "cycles"):
+            own = sorted(_milliseconds(lambda: Model.forward(self, *args)) for _ in range(12))[3]
+            spin = sorted(_milliseconds(lambda: _torch.cuda._sleep(10_000_000)) for _ in range(4))[1]
+            self.cycles = int({} * own / spin * 10_000_000)
+        result = super().forward(*args)
+        _torch.cuda._sleep(self.cycles)
+        return result
+)";
+
 // The reference under the name that a candidate has; with a slowdown it then spins for that share
 // of its own time.
-std::string candidate_of(const kb::problem::Problem& problem, double slowdown) {
+std::string candidate_of(const kb::problem::Problem& problem, double slowdown, bool gpu) {
   if (slowdown == 0) return problem.source + "\n\nModelNew = Model\n";
+  if (gpu) return problem.source + fmt::format(kSlowedOnGpu, slowdown);
   return problem.source +
          fmt::format(
              "\n\nimport time\n\n\nclass ModelNew(Model):\n    def forward(self, *args):\n        "
@@ -90,7 +117,7 @@ int main(int argc, char** argv) {
     for (int run = 0; run < runs; ++run)
       std::ofstream(fs::path(folder) / fmt::format("level_{}_problem_{}_sample_{}_kernel.py",
                                                    problem->id->level, problem->id->number, run))
-          << candidate_of(*problem, slowdown);
+          << candidate_of(*problem, slowdown, device != "cpu");
   }
   const auto binary =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
