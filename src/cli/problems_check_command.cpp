@@ -20,9 +20,10 @@
 namespace kb::cli {
 namespace {
 
-// Of the host. On a GPU that is the judge's limit of a reference: its model is made on the host.
+// Of the host. Models are made there for a GPU, too, at public sizes of up to 9 GB, one after the
+// other in a process that keeps what it has freed.
 constexpr double kMemoryGb = 4;
-constexpr double kGpuMemoryGb = 8;
+constexpr double kGpuMemoryGb = 32;
 
 struct CheckFlags {
   std::vector<std::string> problems;
@@ -197,7 +198,7 @@ Command add_problems_check(CLI::App& problems) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--memory", flags->memory_gb,
-                  "GB of the host's memory that one problem may use; default 4, on a GPU 8")
+                  "GB of the host's memory that one problem may use; default 4, on a GPU 32")
       ->check(CLI::Range(0.25, 1e6));
   app->add_option("--sandbox", flags->sandbox, "auto, require or none")
       ->check(CLI::IsMember({"auto", "require", "none"}))

@@ -9,7 +9,7 @@
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/scoring.h"
-#include "cli/summary.h"
+#include "flag/flag.h"
 #include "problem/problem.h"
 #include "report/page.h"
 #include "score/baseline.h"
@@ -70,7 +70,7 @@ void write_report(const ScoreFlags& flags, const score::Run& run, const score::O
   if (!flags.scoring.baseline.empty())
     input.notes.push_back("Speedups are against stored times: " + flags.scoring.baseline);
   for (const auto& evaluation : run.evaluations)
-    for (const auto& flag : evaluation.flags) input.flag_meanings[flag] = meaning_of(flag);
+    for (const auto& flag : evaluation.flags) input.flag_meanings[flag] = meaning_of_flag(flag);
   write_output_file(flags.html, report::make_page(report::make_document(input)));
 }
 

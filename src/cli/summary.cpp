@@ -3,34 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "build/log.h"
 #include "cli/progress.h"
+#include "flag/flag.h"
 
 namespace kb::cli {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kMeaning = {{
-    {"gpu_not_idle", "something that is not kernelbench's ran on the GPU before the clock was started"},
-    {"noisy", "the pairs vary so much that the interval is wider than ±2 %"},
-    {"batch_dependent",
-     "faster per call when several inputs are in sight; the time of single calls counts"},
-    {"baseline_disturbed",
-     "the reference ran slower beside this candidate than alone; its time alone counts"},
-    {"below_resolution", "a call takes less than the doorbell's own jitter"},
-    {"reduced_precision", "its error against float64 is over ten times the reference's"},
-    {"no_truth", "no float64 answer to compare with: no stress trials, no precision audit"},
-    {"input_mutated", "it writes to its inputs or parameters"},
-    {"excessive_speedup", "so fast that it should be read before it is believed"},
-    {"faster_than_physics", "faster than memory can deliver the inputs"},
-    {"unsandboxed", "it ran without a sandbox: believe it only if you trust its author"},
-    {"nondeterministic", "two calls on one input differ"},
-    {"library_call", "it is linked with a library of kernels"},
-    {"self_reported", "the times are the workers' own, which a candidate can forge"},
-}};
 
 std::string time_text(double us) {
   if (us < 1000) return fmt::format("{:.1f} us", us);
@@ -42,12 +22,6 @@ std::string time_text(double us) {
 std::string telling_line(const std::string& text) {
   const std::string line = printable(build::first_error(text), false);
   return line.size() > 160 ? line.substr(0, 157) + "..." : line;
-}
-
-std::string_view meaning_of(std::string_view flag) {
-  for (const auto& [name, words] : kMeaning)
-    if (name == flag) return words;
-  return "";
 }
 
 std::string one_line(const judge::Result& result) {
@@ -99,7 +73,7 @@ std::string in_full(const judge::Result& result, const judge::Options& options) 
     text += fmt::format("           {:.2g} from float64 in norm; the reference {:.2g}\n",
                         *result.norm_error_vs_truth, *result.reference_norm_error_vs_truth);
   for (const auto& flag : result.flags) {
-    const std::string_view meaning = meaning_of(flag);
+    const std::string_view meaning = meaning_of_flag(flag);
     text += fmt::format("flag       {}{}{}\n", flag, meaning.empty() ? "" : ": ", meaning);
   }
   std::string phases;

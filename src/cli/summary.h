@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "judge/result.h"
 
@@ -13,8 +12,6 @@ namespace kb::cli {
 std::string one_line(const judge::Result& result);
 /// The line of a compiler's or Python's words that tells most, shortened and fit for a terminal.
 std::string telling_line(const std::string& text);
-/// What a flag says, as a part of a sentence; empty for one that is not known.
-std::string_view meaning_of(std::string_view flag);
 /// Several lines for `eval`: verdict, times, errors, flags with their meaning, phases.
 std::string in_full(const judge::Result& result, const judge::Options& options);
 

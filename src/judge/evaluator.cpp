@@ -9,6 +9,7 @@
 
 #include "build/nvcc.h"
 #include "check/check.h"
+#include "flag/flag.h"
 #include "judge/building.h"
 #include "judge/contestant.h"
 #include "judge/physics.h"

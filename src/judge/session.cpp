@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 #include <thread>
+
+#include "flag/flag.h"
 
 namespace kb::judge {
 
@@ -40,10 +43,6 @@ std::vector<Tolerance> as_comparison(std::span<const Tolerances> tolerances) {
 }
 
 }  // namespace
-
-void add_flag(std::vector<std::string>& flags, std::string flag) {
-  if (std::ranges::find(flags, flag) == flags.end()) flags.push_back(std::move(flag));
-}
 
 std::expected<void, Failure> Session::our(std::expected<void, Fault> outcome) {
   if (outcome) return {};
@@ -439,7 +438,7 @@ std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int 
   result_.pairs = estimate.pairs;
   result_.calls_per_turn = calls;
   result_.turns = input.pairs;
-  for (const auto& flag : estimate.flags) add_flag(result_.flags, flag);
+  std::ranges::copy(estimate.flags, std::back_inserter(result_.flags));
   if (estimate.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
   result_.reference_overhead_us = estimate.reference_overhead_us;
   result_.candidate_overhead_us = estimate.candidate_overhead_us;

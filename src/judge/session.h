@@ -16,9 +16,6 @@
 
 namespace kb::judge {
 
-/// Adds `flag` to `flags` unless it is there.
-void add_flag(std::vector<std::string>& flags, std::string flag);
-
 class Session {
  public:
   Session(Reference& reference, Contestant& contestant, const Options& options, Device& device,

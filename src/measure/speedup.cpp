@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "flag/flag.h"
+
 namespace kb::measure {
 namespace {
 
@@ -162,7 +164,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
       sample = sample_of(singles, overheads);
       result.speedup = median(sample.ratios);
       result.ci95 = ci;
-      result.flags.emplace_back("batch_dependent");
+      add_flag(result.flags, "batch_dependent");
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -183,11 +185,11 @@ Speedup estimate_speedup(const SpeedupInput& input) {
       result.ci95.low *= scale;
       result.ci95.high *= scale;
       result.reference_us = std::min(result.reference_us, result.solo_us);
-      result.flags.emplace_back("baseline_disturbed");
+      add_flag(result.flags, "baseline_disturbed");
     }
   }
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
-    result.flags.emplace_back("noisy");
+    add_flag(result.flags, "noisy");
   result.ci95 = widened(result.ci95, result.speedup, input.process_spread);
   const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
     return jitter_us(stub, max_calls) / (call_time_us * max_calls);
@@ -197,7 +199,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (overheads.capped || std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
       share(candidate_stub, result.candidate_us) > kMaxJitterShare ||
       share(input.reference_stub, result.reference_us) > kMaxJitterShare)
-    result.flags.emplace_back("below_resolution");
+    add_flag(result.flags, "below_resolution");
   return result;
 }
 

@@ -20,7 +20,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -330,18 +329,6 @@ int Process::pidfd() const {
 
 std::string Process::output() const {
   return impl_->output->text();
-}
-
-bool Process::read_memory(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
-  while (!into.empty()) {
-    const iovec local{into.data(), into.size()};
-    const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), into.size()};
-    const ssize_t got = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
-    if (got <= 0) return false;
-    into = into.subspan(static_cast<std::size_t>(got));
-    address += static_cast<std::uint64_t>(got);
-  }
-  return true;
 }
 
 struct Launcher::Impl {

@@ -24,7 +24,6 @@
 #include <expected>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,10 +108,6 @@ class Process {
   /// middle replaced by one line. A thread of the launcher drains the pipe, so that a program which
   /// prints gigabytes neither blocks nor fills anything.
   std::string output() const;
-
-  /// Copies `into.size()` bytes from `address` in the memory of process `pid` (process_vm_readv).
-  /// False when any of it cannot be read.
-  static bool read_memory(pid_t pid, std::uint64_t address, std::span<std::byte> into);
 
  private:
   friend class Launcher;

@@ -365,25 +365,6 @@ TEST_F(SandboxTest, StartsFast) {
   EXPECT_LT(start_ms[5], 200);  // the target is 15; the machine may be busy
 }
 
-TEST_F(SandboxTest, ReadsMemory) {
-  const std::string text = "in another process";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    for (;;) ::pause();
-  }
-  std::vector<std::byte> into(text.size());
-  const auto address = reinterpret_cast<std::uint64_t>(text.data());
-  EXPECT_TRUE(Process::read_memory(child, address, into));
-  EXPECT_EQ(std::memcmp(into.data(), text.data(), text.size()), 0);
-  EXPECT_FALSE(Process::read_memory(child, 0, into));
-  EXPECT_FALSE(Process::read_memory(child, ~0ull - 8, into));
-  std::vector<std::byte> large(1ull << 30);
-  EXPECT_FALSE(Process::read_memory(child, address, large));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_FALSE(Process::read_memory(child, address, into));
-}
-
 TEST_F(SandboxTest, LockAllowsThreadsAndNothingElse) {
   EXPECT_EQ(output_of(program("lock_processes")), "locked");
 }

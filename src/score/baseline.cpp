@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "flag/flag.h"
 #include "problem/id.h"
 #include "score/kernelbench_files.h"
 #include "score/table.h"
@@ -78,7 +79,7 @@ std::vector<std::string> use_baseline(const Baseline& baseline,
       continue;
     }
     evaluation.speedup = *evaluation.reference_time_us / *evaluation.time_us;
-    evaluation.flags.emplace_back("stored_baseline");
+    add_flag(evaluation.flags, "stored_baseline");
   }
   return {without.begin(), without.end()};
 }

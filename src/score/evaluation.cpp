@@ -9,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "flag/flag.h"
+
 namespace kb::score {
 namespace {
 
@@ -85,7 +87,8 @@ bool ProblemLess::operator()(const std::string& a, const std::string& b) const {
 }
 
 bool disqualifies(const std::string& flag) {
-  return flag != "launch_bound" && flag != "library_call" && flag != "noisy";
+  const auto* const facts = find_flag(flag);
+  return facts == nullptr || !facts->only_explains;
 }
 
 bool Evaluation::faster_than(double p) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "flag/flag.h"
 #include "problem/id.h"
 
 namespace kb::score {
@@ -141,9 +142,8 @@ std::expected<Evaluation, std::string> parse_result(const Json& entry, const pro
       for (const Json& flag : *flags)
         if (flag.is_string()) evaluation.flags.push_back(flag.get<std::string>());
     if (const Json* excessive = member(*metadata, "excessive_speedup");
-        excessive != nullptr && excessive->is_boolean() && excessive->get<bool>() &&
-        std::ranges::count(evaluation.flags, "excessive_speedup") == 0)
-      evaluation.flags.emplace_back("excessive_speedup");
+        excessive != nullptr && excessive->is_boolean() && excessive->get<bool>())
+      add_flag(evaluation.flags, "excessive_speedup");
     evaluation.conditions = text_of(member(*metadata, "hardware"));
   }
   return evaluation;
