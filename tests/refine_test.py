@@ -55,7 +55,9 @@ class Server:
         self.process.stdout.close()
 
 
-class RefineTest(unittest.TestCase):
+class LoopTest(unittest.TestCase):
+    """A folder, and a server that answers by turns."""
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="kernelbench-test-")
         self.addCleanup(scratch.cleanup)
@@ -67,16 +69,31 @@ class RefineTest(unittest.TestCase):
         self.server = Server(self.folder, answers)
         self.addCleanup(self.server.stop)
 
+    def run_command(self, command):
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=self.environment,
+                              timeout=900, check=False)
+        self.assertNotIn(KEY, done.stdout + done.stderr)
+        return done
+
+    def kill_when(self, command, answers):
+        """Kills the command as soon as it has so many answers on the disk; returns how many it had by then."""
+        folder = self.run_folder / "answers"
+        process = subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(list(folder.glob("level*.json"))) < answers:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return len(list(folder.glob("level*.json")))
+
+
+class RefineTest(LoopTest):
     def command(self, *more, model="turns", what=("level1/19", "--out")):
-        where = [*what, str(self.run_folder)] if what else [str(self.run_folder)]
+        where = [what] if isinstance(what, str) else [*what, str(self.run_folder)]
         return [BINARY, "refine", *where, "--base-url", self.server.url, "--model", model, "--backend", "cpp",
                 "--retries", "0", *QUICK, *more]
 
     def refine(self, *more, **options):
-        done = subprocess.run(self.command(*more, **options), capture_output=True, text=True, cwd=self.folder,
-                              env=self.environment, timeout=600, check=False)
-        self.assertNotIn(KEY, done.stdout + done.stderr)
-        return done
+        return self.run_command(self.command(*more, **options))
 
     def file(self, suffix, sample=0):
         return (self.run_folder / f"level_1_problem_19_sample_{sample}{suffix}").read_text(encoding="utf-8")
@@ -140,14 +157,7 @@ class RefineTest(unittest.TestCase):
 
     def test_a_killed_run_asks_for_no_answer_twice(self):
         self.serve(NO_COMPILE, WRONG, NO_COMPILE, FAST)
-        process = subprocess.Popen(self.command("--no-timing", model="slow_turns"), env=self.environment,
-                                   cwd=self.folder, stdout=subprocess.DEVNULL)
-        answers = self.run_folder / "answers"
-        while process.poll() is None and len(list(answers.glob("level*.json"))) < 2:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        had = len(list(answers.glob("level*.json")))
+        had = self.kill_when(self.command("--no-timing", model="slow_turns"), 2)
         self.assertIn(had, (2, 3))
         before = len(self.server.requests())
         done = self.refine("--no-timing", model="slow_turns")
@@ -187,6 +197,7 @@ class RefineTest(unittest.TestCase):
         cases = {("level1/9999", "--out"): "9999",
                  ("nothing", "--out"): "no problem's id",
                  ("one",): "give one folder of samples",
+                 "level1/19": "as --out DIR",
                  (): "is no cpp kernel"}
         for what, sentence in cases.items():
             done = self.refine("--no-timing", what=what)
@@ -197,28 +208,87 @@ class RefineTest(unittest.TestCase):
         self.assertEqual(self.server.requests(), [])
 
 
-class BenchTest(unittest.TestCase):
+class BenchTest(LoopTest):
+    def recorded(self, *more, answers=HERE.parent / "examples/answers"):
+        return self.run_command([BINARY, "bench", str(self.run_folder), "--provider", f"replay:{answers}", "--level",
+                                 "1", "--size", "small", *more])
+
+    def asking(self, *more):
+        return [BINARY, "bench", str(self.run_folder), "--base-url", self.server.url, "--model", "slow_turns",
+                "--backend", "cpp", "--level", "1", "--ids", "19", "--samples", "4", "--workers", "1", "--no-timing",
+                *QUICK, *more]
+
     def test_the_recorded_answers_come_to_a_score(self):
-        with tempfile.TemporaryDirectory(prefix="kernelbench-test-") as scratch:
-            run = pathlib.Path(scratch) / "run"
-            command = [BINARY, "bench", str(run), "--provider", f"replay:{HERE.parent / 'examples/answers'}",
-                       "--backend", "cpp", "--level", "1", "--ids", "19,26,36,47", "--samples", "2", "--size", "small",
-                       "--pairs", "5"]
-            environment = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env=environment)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            results = json.loads((run / "eval_results.json").read_text())
-            outcome = {(int(problem), sample["sample_id"]): (sample["compiled"], sample["correctness"])
-                       for problem, samples in results.items() for sample in samples}
-            good, wrong, broken = (True, True), (True, False), (False, False)
-            self.assertEqual(outcome, {(19, 0): good, (19, 1): broken, (26, 0): good, (26, 1): wrong,
-                                       (36, 0): good, (36, 1): wrong, (47, 0): good, (47, 1): broken})
-            self.assertIn("7 answered, 1 truncated", done.stdout)
-            self.assertIn("fast_", done.stdout)
-            again = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-            self.assertEqual(again.returncode, 0, again.stderr)
-            self.assertIn("8 of 8 questions have been answered already", again.stdout)
-            self.assertIn("8 of 8 samples have been judged already", again.stdout)
+        report = self.folder / "report.html"
+        words = ["--backend", "cpp", "--ids", "19,26,36,47", "--samples", "2", "--pairs", "5", "--html", str(report)]
+        self.environment = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+        done = self.recorded(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((self.run_folder / "eval_results.json").read_text())
+        outcome = {(int(problem), sample["sample_id"]): (sample["compiled"], sample["correctness"])
+                   for problem, samples in results.items() for sample in samples}
+        good, wrong, broken = (True, True), (True, False), (False, False)
+        self.assertEqual(outcome, {(19, 0): good, (19, 1): broken, (26, 0): good, (26, 1): wrong,
+                                   (36, 0): good, (36, 1): wrong, (47, 0): good, (47, 1): broken})
+        self.assertIn("7 answered, 1 truncated", done.stdout)
+        self.assertIn("pass@2 1.000", done.stdout)
+        self.assertIn("level1/26", report.read_text(encoding="utf-8"))
+        again = self.recorded(*words)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("8 of 8 questions have been answered already", again.stdout)
+        self.assertIn("8 of 8 samples have been judged already", again.stdout)
+
+    def test_the_words_of_a_prompt_are_those_of_its_judgement(self):
+        answers = self.folder / "answers"
+        answers.mkdir()
+        (answers / "level_1_problem_19_sample_0.md").write_text(
+            "```python\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return torch.relu(x)\n```\n", encoding="utf-8")
+        words = ["--backend", "triton", "--ids", "19", "--device", "cpu", "--no-timing"]
+        done = self.recorded(*words, "--precision", "fp16", answers=answers)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        prompt = json.loads((self.run_folder / "generate.json").read_text())["prompt"]
+        self.assertEqual([prompt["backend"], prompt["precision"], prompt["size"]], ["triton", "fp16", "small"])
+        self.assertRegex(done.stdout, r"level1/19 sample 0 +triton +correct")
+        done = self.recorded(*words, "--precision", "bf16", answers=answers)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bf16", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_question_without_an_answer_does_not_keep_the_others_from_a_score(self):
+        done = self.recorded("--backend", "cpp", "--ids", "20,47", "--no-timing")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("1 answered, 1 not_recorded", done.stdout)
+        self.assertIn("pass@1 1.000", done.stdout)
+        self.run_folder = self.folder / "nothing"
+        done = self.recorded("--backend", "cpp", "--ids", "20")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertNotIn("pass@1", done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_a_killed_bench_goes_on_where_it_was(self):
+        self.serve(FAST)
+        had = self.kill_when(self.asking(), 2)
+        before = len(self.server.requests())
+        done = self.run_command(self.asking())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.server.requests()) - before, 4 - had)
+        self.assertIn(f"{had} of 4 questions have been answered already", done.stdout)
+        self.assertIn("pass@4 1.000", done.stdout)
+
+    def test_an_interrupted_bench_judges_nothing(self):
+        self.serve(FAST)
+        process = subprocess.Popen(self.asking(), env=self.environment, cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not self.server.requests():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("run the same command again", out)
+        self.assertFalse((self.run_folder / "kernelbench.db").exists())
+        # Every request that reached the server has its answer on the disk.
+        self.assertEqual(len(list((self.run_folder / "answers").glob("level*.json"))), len(self.server.requests()))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -164,7 +165,8 @@ void Refine::plan() {
         add(catalog, *id, sample, backend_.suffix);
     }
   } else {
-    if (flags_.what.size() != 1)
+    if (flags_.what.size() != 1 ||
+        (problem::parse_id(flags_.what.front()) && !std::filesystem::exists(folder_path_)))
       throw UsageError("give one folder of samples; or problems, and a new folder as --out DIR");
     for (const auto& sample : select_samples(chosen)) {
       const std::string suffix = sample.path.extension().string();
