@@ -129,6 +129,15 @@ class RefineTest(LoopTest):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(len(self.server.requests()), 4)
 
+    def test_many_conversations_at_a_time(self):
+        self.serve(WRONG, FAST)
+        done = self.refine("--no-timing", "--samples", "12", "--workers", "12")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("reached the target: the best of 2 is turn 2: correct"), 12)
+        self.assertEqual(len(self.server.requests()), 24)
+        results = json.loads((self.run_folder / "eval_results.json").read_text())["19"]
+        self.assertEqual([sample["correctness"] for sample in results], [True] * 12)
+
     def test_keeps_the_best(self):
         self.serve(SLOW, FAST, SLOW, WRONG)
         done = self.refine("--turns", "4", "--target-speedup", "100000", "--pairs", "10")

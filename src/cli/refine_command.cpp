@@ -100,6 +100,7 @@ class Refine {
   void converse(const Talk& talk);
   std::optional<std::string> kept_source(const Talk& talk, std::size_t number,
                                          const std::string& prompt_hash) const;
+  void put_prompt(const std::string& name, const llm::Prompt& prompt, const std::string& hash);
   std::optional<std::string> ask(const Talk& talk, std::size_t number, const llm::Prompt& prompt,
                                  const std::string& prompt_hash, std::string& told);
   std::string keep_source(const Talk& talk, std::size_t number, llm::Record& record) const;
@@ -233,16 +234,22 @@ std::string Refine::keep_source(const Talk& talk, std::size_t number, llm::Recor
   return code;
 }
 
+void Refine::put_prompt(const std::string& name, const llm::Prompt& prompt,
+                        const std::string& hash) {
+  auto asked = llm::to_json(prompt);
+  asked["sha256"] = hash;
+  // One at a time: the first prompt is that of all samples.
+  const std::scoped_lock lock(mutex_);
+  value_or_usage_error(folder_->put_prompt(name, asked));
+}
+
 // None: not answered this time.
 std::optional<std::string> Refine::ask(const Talk& talk, std::size_t number,
                                        const llm::Prompt& prompt, const std::string& prompt_hash,
                                        std::string& told) {
   const std::string name = talk.turn(number);
-  auto asked = llm::to_json(prompt);
-  asked["sha256"] = prompt_hash;
-  value_or_usage_error(folder_->put_prompt(
-      number == 1 ? fmt::format("level_{}_problem_{}", talk.id.level, talk.id.number) : name,
-      asked));
+  put_prompt(number == 1 ? fmt::format("level_{}_problem_{}", talk.id.level, talk.id.number) : name,
+             prompt, prompt_hash);
   llm::Record record{asking_.model().ask({name, talk.sample, prompt}, stop_.get_token()),
                      prompt_hash,
                      {{"problem", talk.id.text()},
