@@ -85,6 +85,20 @@ class LoopTest(unittest.TestCase):
         process.wait()
         return len(list(folder.glob("level*.json")))
 
+    def interrupt(self, command):
+        """Ctrl-C at the first request: whatever reached the server has its answer on the disk; returns the output."""
+        process = subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not self.server.requests():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("waiting for the answers under way", err)
+        self.assertIn("run the same command again", out)
+        self.assertEqual(len(list((self.run_folder / "answers").glob("level*.json"))), len(self.server.requests()))
+        return out
+
 
 class RefineTest(LoopTest):
     def command(self, *more, model="turns", what=("level1/19", "--out")):
@@ -173,6 +187,17 @@ class RefineTest(LoopTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(self.server.requests()) - before, 4 - had)
         self.assertIn("the best of 4 is turn 4: correct", done.stdout)
+
+    def test_an_interrupted_run_keeps_what_is_paid_for(self):
+        self.serve(WRONG, FAST)
+        words = ["--no-timing", "--samples", "4", "--workers", "2"]
+        self.interrupt(self.command(*words, model="slow_turns"))
+        before = len(self.server.requests())
+        self.assertLess(before, 8)
+        done = self.refine(*words, model="slow_turns")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.server.requests()), 8)
+        self.assertEqual(done.stdout.count("the best of 2 is turn 2: correct"), 4)
 
     def test_a_fault_at_a_turn_leaves_the_best_and_is_asked_again(self):
         self.serve(WRONG, NO_COMPILE, FAST)
@@ -287,17 +312,8 @@ class BenchTest(LoopTest):
 
     def test_an_interrupted_bench_judges_nothing(self):
         self.serve(FAST)
-        process = subprocess.Popen(self.asking(), env=self.environment, cwd=self.folder, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not self.server.requests():
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1, err)
-        self.assertIn("run the same command again", out)
+        self.interrupt(self.asking())
         self.assertFalse((self.run_folder / "kernelbench.db").exists())
-        # Every request that reached the server has its answer on the disk.
-        self.assertEqual(len(list((self.run_folder / "answers").glob("level*.json"))), len(self.server.requests()))
 
 
 if __name__ == "__main__":
