@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "cli/failure.h"
 #include "cli/progress.h"
 #include "prompt/extract.h"
 
@@ -15,11 +16,44 @@ constexpr int kHopeless = 3;
 
 }  // namespace
 
-bool AnswerTally::add(const llm::Answer& answer) {
+Reply ask_and_keep(Asking& asking, const llm::AnswerFolder& folder, const Inquiry& inquiry,
+                   const std::stop_token& stop) {
+  Reply reply{{asking.model().ask(inquiry.question, stop), inquiry.prompt_sha256, inquiry.about},
+              std::nullopt};
+  llm::Record& record = reply.record;
+  if (record.answer.status == llm::Status::not_asked) return reply;
+  asking.price(record.answer);
+  const std::string& name = inquiry.question.name;
+  value_or_usage_error(folder.put(name, record));
+  if (llm::is_final(record.answer.status))
+    reply.code = keep_code(folder, name, record, inquiry.backend, inquiry.file);
+  return reply;
+}
+
+std::string keep_code(const llm::AnswerFolder& folder, const std::string& name, llm::Record& record,
+                      problem::Backend backend, const std::string& file) {
+  const auto extraction = prompt::extract_code(record.answer.text, backend);
+  const std::string code = extraction ? extraction->code : "";
+  if (extraction)
+    record.about["code"] = {{"how", prompt::name_of(extraction->how)},
+                            {"message", ""},
+                            {"warnings", extraction->warnings},
+                            {"file", file}};
+  else
+    record.about["code"] = {
+        {"how", nullptr}, {"message", extraction.error()}, {"warnings", nlohmann::json::array()}};
+  value_or_usage_error(folder.put_file(file, code));
+  value_or_usage_error(folder.put(name, record));
+  return code;
+}
+
+bool AnswerTally::add(const Reply& reply) {
+  const llm::Answer& answer = reply.record.answer;
   const bool final = llm::is_final(answer.status);
   ++statuses_[llm::name_of(answer.status)];
   if (!final) finished_ = false;
   any_answer_ = any_answer_ || final;
+  if (reply.code && reply.code->empty()) ++without_code_;
   if (answer.usage) {
     used_.input += answer.usage->input;
     used_.output += answer.usage->output;
@@ -52,21 +86,6 @@ std::string AnswerTally::summary(const AskingFlags& flags, bool replays) const {
          fmt::format("; {}the cost of {} answers is unknown (no price for this model in {})\n",
                      cost_usd_ > 0 ? fmt::format("${:.4f}, and ", cost_usd_) : "", cost_unknown_,
                      flags.prices.empty() ? "prices.toml" : flags.prices);
-}
-
-std::string take_code(llm::Record& record, problem::Backend backend, const std::string& file) {
-  auto extraction = prompt::extract_code(record.answer.text, backend);
-  nlohmann::json& code = record.about["code"];
-  if (!extraction) {
-    code = {
-        {"how", nullptr}, {"message", extraction.error()}, {"warnings", nlohmann::json::array()}};
-    return {};
-  }
-  code = {{"how", prompt::name_of(extraction->how)},
-          {"message", ""},
-          {"warnings", extraction->warnings},
-          {"file", file}};
-  return std::move(extraction->code);
 }
 
 std::string line_of(const llm::Record& record) {

@@ -83,7 +83,6 @@ class Generate {
   std::string kernel_name(const Job& job) const {
     return job.question.name + "_kernel" + backend_.suffix;
   }
-  void put_kernel(const Job& job, const std::string& code);
   void ask(const Job& job);
 
   const GenerateFlags& flags_;
@@ -152,8 +151,7 @@ void Generate::resume() {
   for (auto& [job, record] : known) {
     // Killed between an answer and its kernel, or the kernel was deleted to have it made again.
     if (folder_->has_file(kernel_name(job))) continue;
-    put_kernel(job, take_code(record, backend_.language, kernel_name(job)));
-    if (auto put = folder_->put(job.question.name, record); !put) throw UsageError(put.error());
+    keep_code(*folder_, job.question.name, record, backend_.language, kernel_name(job));
   }
   if (!known.empty())
     fmt::print("{} of {} questions have been answered already\n", known.size(),
@@ -162,46 +160,20 @@ void Generate::resume() {
   for (const auto& job : jobs_) prompt_tokens_ += tokens_of_[job.id];
 }
 
-// An answer without code leaves an empty file: it is a sample that failed, and would not count
-// among the samples if it were missing.
-void Generate::put_kernel(const Job& job, const std::string& code) {
-  if (auto put = folder_->put_file(kernel_name(job), code); !put) {
-    const std::scoped_lock lock(mutex_);
-    if (failure_.empty()) failure_ = put.error();
-    stop_.request_stop();
-  }
-}
-
 void Generate::ask(const Job& job) {
-  llm::Record record{
-      asking_.model().ask(job.question, stop_.get_token()),
-      job.prompt_sha256,
-      {{"problem", job.id.text()}, {"sample", job.question.sample}, {"backend", backend_.name}}};
-  const llm::Answer& answer = record.answer;
-  if (answer.status == llm::Status::not_asked) {
-    const std::scoped_lock lock(mutex_);
-    tally_.add(answer);
-    return;
-  }
-  asking_.price(record.answer);
-  // Raw first: whatever happens to the code, the answer is safe.
-  auto put = folder_->put(job.question.name, record);
-  bool has_code = true;
-  if (put && llm::is_final(answer.status)) {
-    const std::string code = take_code(record, backend_.language, kernel_name(job));
-    has_code = !code.empty();
-    put_kernel(job, code);
-    put = folder_->put(job.question.name, record);
-  }
+  const auto reply = ask_and_keep(
+      asking_, *folder_,
+      {job.question,
+       job.prompt_sha256,
+       {{"problem", job.id.text()}, {"sample", job.question.sample}, {"backend", backend_.name}},
+       backend_.language,
+       kernel_name(job)},
+      stop_.get_token());
   const std::scoped_lock lock(mutex_);
-  if (!put) {
-    if (failure_.empty()) failure_ = put.error();
-    stop_.request_stop();
-  }
-  if (tally_.add(answer)) stop_.request_stop();
-  if (!has_code) tally_.without_code();
+  if (tally_.add(reply)) stop_.request_stop();
+  if (reply.record.answer.status == llm::Status::not_asked) return;
   progress_->done(
-      fmt::format("{:<20} {}", label_of({job.id, job.question.sample, {}}), line_of(record)));
+      fmt::format("{:<20} {}", label_of({job.id, job.question.sample, {}}), line_of(reply.record)));
 }
 
 void Generate::ask_all() {
@@ -219,14 +191,12 @@ void Generate::ask_all() {
   const PatientStop patient(stop_);
   progress_.emplace("answered", jobs_.size());
   in_parallel(jobs_.size(), flags_.asking.workers, [this](std::size_t i) {
-    try {
-      ask(jobs_[i]);
-    } catch (const std::exception& error) {
-      // Ours, and not to be the end of the answers that other workers wait for.
-      const std::scoped_lock lock(mutex_);
-      if (failure_.empty()) failure_ = fmt::format("internal error: {}", error.what());
-      stop_.request_stop();
-    }
+    // Not to be the end of the answers that other workers wait for.
+    const auto failure = failure_of([&] { ask(jobs_[i]); });
+    if (failure.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    if (failure_.empty()) failure_ = failure;
+    stop_.request_stop();
   });
   progress_.reset();
 }

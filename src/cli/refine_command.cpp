@@ -103,7 +103,6 @@ class Refine {
   void put_prompt(const std::string& name, const llm::Prompt& prompt, const std::string& hash);
   std::optional<std::string> ask(const Talk& talk, std::size_t number, const llm::Prompt& prompt,
                                  const std::string& prompt_hash, std::string& told);
-  std::string keep_source(const Talk& talk, std::size_t number, llm::Record& record) const;
   std::optional<store::Row> result_of(const Talk& talk, std::size_t number);
   void put_row(const store::Row& row);
   void publish(const Talk& talk, const std::string& code, const store::Row& row);
@@ -223,15 +222,8 @@ std::optional<std::string> Refine::kept_source(const Talk& talk, std::size_t num
         fmt::format("{} in {} answers another prompt than this one: a problem, a text or a result "
                     "has changed since; use another folder",
                     talk.turn(number), llm::one_line(folder_path_.string())));
-  return folder_->has_file(file) ? read(file) : keep_source(talk, number, *record);
-}
-
-std::string Refine::keep_source(const Talk& talk, std::size_t number, llm::Record& record) const {
-  const std::string file = talk.turn_file(number);
-  auto code = take_code(record, backend_.language, file);
-  value_or_usage_error(folder_->put_file(file, code));
-  value_or_usage_error(folder_->put(talk.turn(number), record));
-  return code;
+  if (folder_->has_file(file)) return read(file);
+  return keep_code(*folder_, talk.turn(number), *record, backend_.language, file);
 }
 
 void Refine::put_prompt(const std::string& name, const llm::Prompt& prompt,
@@ -250,26 +242,22 @@ std::optional<std::string> Refine::ask(const Talk& talk, std::size_t number,
   const std::string name = talk.turn(number);
   put_prompt(number == 1 ? fmt::format("level_{}_problem_{}", talk.id.level, talk.id.number) : name,
              prompt, prompt_hash);
-  llm::Record record{asking_.model().ask({name, talk.sample, prompt}, stop_.get_token()),
-                     prompt_hash,
-                     {{"problem", talk.id.text()},
-                      {"sample", talk.sample},
-                      {"turn", number},
-                      {"backend", backend_.name}}};
-  const llm::Status status = record.answer.status;
-  std::optional<std::string> code;
-  if (status != llm::Status::not_asked) {
-    asking_.price(record.answer);
-    // Raw first: whatever happens to the code, the answer is safe.
-    value_or_usage_error(folder_->put(name, record));
-    if (llm::is_final(status)) code = keep_source(talk, number, record);
-  }
-  told = line_of(record);
+  const llm::Question question{name, talk.sample, prompt};
+  auto reply = ask_and_keep(asking_, *folder_,
+                            {question,
+                             prompt_hash,
+                             {{"problem", talk.id.text()},
+                              {"sample", talk.sample},
+                              {"turn", number},
+                              {"backend", backend_.name}},
+                             backend_.language,
+                             talk.turn_file(number)},
+                            stop_.get_token());
+  told = line_of(reply.record);
   const std::scoped_lock lock(mutex_);
-  if (tally_.add(record.answer)) stop_.request_stop();
-  if (code && code->empty()) tally_.without_code();
-  if (!code) tell(talk, number, told);
-  return code;
+  if (tally_.add(reply)) stop_.request_stop();
+  if (!reply.code) tell(talk, number, told);
+  return std::move(reply.code);
 }
 
 void Refine::put_row(const store::Row& row) {
@@ -361,18 +349,12 @@ void Refine::converse(const Talk& talk) {
 void Refine::converse_all() {
   progress_.emplace("turns", talks_.size() * static_cast<std::size_t>(flags_.turns));
   in_parallel(talks_.size(), flags_.asking.workers, [this](std::size_t i) {
-    try {
-      converse(talks_[i]);
-    } catch (const UsageError& error) {
-      const std::scoped_lock lock(mutex_);
-      if (failure_.empty()) failure_ = error.what();
-      stop_.request_stop();
-    } catch (const std::exception& error) {
-      // Ours, and not to be the end of the answers that other workers wait for.
-      const std::scoped_lock lock(mutex_);
-      if (failure_.empty()) failure_ = fmt::format("internal error: {}", error.what());
-      stop_.request_stop();
-    }
+    // Not to be the end of the answers that other workers wait for.
+    const auto failure = failure_of([&] { converse(talks_[i]); });
+    if (failure.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    if (failure_.empty()) failure_ = failure;
+    stop_.request_stop();
   });
   progress_.reset();
 }
