@@ -139,6 +139,9 @@ class RefineTest(LoopTest):
         self.assertEqual(self.file("_turn_2.cpp"), "")
         self.assertEqual(self.file("_kernel.cpp"), self.file("_turn_4.cpp"))
         self.assertEqual(self.verdict(), (True, True))
+        self.assertNotIn(str(self.folder), json.dumps(sent), "nor where it lies")
+        # The same folder in other words.
+        self.run_folder = self.folder / ".." / self.folder.name / "run"
         again = self.refine("--turns", "6", "--no-timing")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(len(self.server.requests()), 4)

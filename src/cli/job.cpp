@@ -1,10 +1,24 @@
 #include "cli/job.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "device/cuda/cuda.h"
+#include "problem/text_file.h"
 
 namespace kb::cli {
+namespace {
+
+// A refusal is a part of the key, and may be told to a model: a folder has many spellings, and is
+// nobody's business.
+std::string without_folder(std::string sentence, const std::filesystem::path& path) {
+  const auto whole = problem::printable(path.string());
+  if (sentence.starts_with(whole))
+    sentence.replace(0, whole.size(), problem::printable(path.filename().string()));
+  return sentence;
+}
+
+}  // namespace
 
 JudgingJob make_job(const problem::Sample& sample, problem::Problem problem,
                     const JudgingFlags& flags, const std::vector<std::string>& devices,
@@ -14,7 +28,7 @@ JudgingJob make_job(const problem::Sample& sample, problem::Problem problem,
   if (candidate)
     job.candidate = std::move(*candidate);
   else
-    job.refusal = candidate.error();
+    job.refusal = without_folder(candidate.error(), sample.path);
   const auto language = job.candidate ? job.candidate->language : problem::Language::unknown;
   const auto device = device_for(language, devices);
   const auto kind = judge::kind_of_device(device);
