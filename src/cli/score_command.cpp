@@ -9,6 +9,7 @@
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/score.h"
+#include "cli/scoring.h"
 #include "cli/summary.h"
 #include "problem/problem.h"
 #include "report/page.h"
