@@ -1,15 +1,17 @@
 """A model server for tests: OpenAI's, Anthropic's and Google's forms, whole and streamed, with faults.
 
-    python3 tests/llm_server.py [--log FILE] [--answer FILE]
+    python3 tests/llm_server.py [--log FILE] [--answer FILE | --turns FOLDER]
 
 listens on a free port of this machine, prints the port as its first line, and serves until its standard
 input ends. The model's name says what each request meets: `good`, or a fault (a method of Behaviour), or
 `seq.a.b.c`: a for the first request, b for the second, c for every later one. The key is KEY.
---log gets one JSON line a request; --answer is what a good model says.
+--log gets one JSON line a request; --answer is what a good model says; FOLDER/1.md, 2.md … what the model
+`turns` says at each turn of a conversation, the last of them from there on.
 """
 import argparse
 import email.utils
 import json
+import pathlib
 import sys
 import threading
 import time
@@ -138,6 +140,16 @@ class Behaviour:
 
     def good(self):
         self.say(self.handler.server.answer)
+
+    def turns(self):
+        messages = self.handler.body.get("messages", self.handler.body.get("contents"))
+        turn = 1 + sum(message.get("role") in ("assistant", "model") for message in messages)
+        files = sorted(pathlib.Path(self.handler.server.turns).glob("*.md"), key=lambda file: int(file.stem))
+        self.say(files[min(turn, len(files)) - 1].read_text(encoding="utf-8"))
+
+    def slow_turns(self):
+        time.sleep(0.5)
+        self.turns()
 
     def thinks(self):
         self.say(self.handler.server.answer, thought=THOUGHT)
@@ -352,7 +364,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path
         if path == "/v1/chat/completions":
             form, key = OpenAi, self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -425,9 +437,9 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, log, answer):
+    def __init__(self, log, answer, turns=None):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.log, self.answer = log, answer
+        self.log, self.answer, self.turns = log, answer, turns
         self.lock = threading.Lock()
         self.asked = {}
 
@@ -454,12 +466,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--log")
     parser.add_argument("--answer")
+    parser.add_argument("--turns")
     arguments = parser.parse_args()
     answer = ANSWER
     if arguments.answer:
         with open(arguments.answer, encoding="utf-8") as file:
             answer = file.read()
-    server = Server(arguments.log, answer)
+    server = Server(arguments.log, answer, arguments.turns)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
     sys.stdin.read()

@@ -18,6 +18,8 @@ Command add_problems_list(CLI::App& problems);
 Command add_problems_show(CLI::App& problems);
 Command add_prompt(CLI::App& root);
 Command add_generate(CLI::App& root);
+Command add_refine(CLI::App& root);
+Command add_bench(CLI::App& root);
 Command add_problems_check(CLI::App& problems);
 Command add_problems_import(CLI::App& problems);
 Command add_problems_export(CLI::App& problems);

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace kb::cli {
 
@@ -21,6 +22,20 @@ template <class Expected>
 auto value_or_usage_error(Expected&& expected) {
   if (!expected) throw UsageError(expected.error());
   return *std::forward<Expected>(expected);
+}
+
+/// What ended `work` early, in a sentence; empty where nothing did. For the threads of a command,
+/// which no exception may leave.
+template <class Work>
+std::string failure_of(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const UsageError& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("internal error: ") + error.what();
+  }
+  return {};
 }
 
 }  // namespace kb::cli

@@ -13,34 +13,18 @@
 #include <random>
 #include <set>
 
-#include "cli/asking.h"
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/generate.h"
 #include "cli/progress.h"
-#include "cli/prompting.h"
 #include "cli/samples.h"
 #include "llm/answers.h"
 #include "llm/text.h"
 #include "problem/problem.h"
-#include "prompt/extract.h"
 
 namespace kb::cli {
 namespace {
-
-// So many questions that all meet the same wall are enough to know that the others would.
-constexpr int kHopeless = 3;
-
-struct GenerateFlags {
-  std::string folder;
-  std::vector<int> levels;
-  std::string ids;
-  int draw = 0;
-  std::uint64_t draw_seed = 0;
-  int samples = 1;
-  bool dry_run = false;
-  PromptingFlags prompting;
-  AskingFlags asking;
-};
 
 /// One answer that is wanted.
 struct Job {
@@ -77,14 +61,9 @@ class Generate {
   Generate(const GenerateFlags& flags, Asking& asking)
       : flags_(flags),
         asking_(asking),
-        library_(value_or_usage_error(
-            prompt::Library::load(problem::installation_root(), flags.prompting.prompts))),
+        library_(load_library(flags.prompting)),
         request_(request_from(flags.prompting)),
-        backend_(library_.backend(request_.backend)) {
-    if (backend_ == nullptr)
-      throw UsageError(fmt::format("there is no backend '{}' (see kernelbench prompt --help)",
-                                   llm::one_line(request_.backend, 40)));
-  }
+        backend_(backend_named(library_, request_.backend)) {}
 
   /// Renders the prompts of all that is selected.
   void plan();
@@ -96,38 +75,31 @@ class Generate {
   std::size_t jobs() const { return jobs_.size(); }
   std::size_t prompt_tokens() const { return prompt_tokens_; }
   /// False: something is left to do.
-  bool finished() const { return finished_ && failure_.empty(); }
+  bool finished() const { return all_written_ && tally_.finished() && failure_.empty(); }
+  bool stopped() const { return stop_.stop_requested(); }
   const std::string& failure() const { return failure_; }
 
  private:
   std::string kernel_name(const Job& job) const {
-    return job.question.name + "_kernel" + backend_->suffix;
+    return job.question.name + "_kernel" + backend_.suffix;
   }
-  std::string keep_code(const Job& job, llm::Record& record) const;
-  void put_kernel(const Job& job, const std::string& code);
   void ask(const Job& job);
-  void count(const llm::Answer& answer);
 
   const GenerateFlags& flags_;
   Asking& asking_;
   prompt::Library library_;
   prompt::Request request_;
-  const prompt::Backend* backend_;
+  const prompt::Backend& backend_;
   std::optional<llm::AnswerFolder> folder_;
   std::vector<Job> jobs_;
   std::map<problem::Id, std::size_t> tokens_of_;  // of one prompt
   std::size_t prompt_tokens_ = 0;
+  bool all_written_ = true;  // the prompts
   std::stop_source stop_;
   std::optional<Progress> progress_;
 
   std::mutex mutex_;  // of all below
-  std::map<std::string_view, std::size_t> statuses_;
-  llm::Usage used_;
-  double cost_usd_ = 0;
-  std::size_t cost_unknown_ = 0, without_code_ = 0, without_usage_ = 0;
-  int hopeless_ = 0;
-  bool any_answer_ = false;
-  bool finished_ = true;
+  AnswerTally tally_;
   std::string failure_;
 };
 
@@ -138,7 +110,7 @@ void Generate::plan() {
     const auto prompt = library_.render(problem, request_);
     if (!prompt) {
       fmt::print(stderr, "kernelbench: left out: {}: {}\n", entry.id.text(), prompt.error());
-      finished_ = false;
+      all_written_ = false;
       continue;
     }
     tokens_of_[entry.id] = prompt->estimated_tokens;
@@ -156,13 +128,7 @@ void Generate::plan() {
 
 void Generate::resume() {
   auto configuration = asking_.configuration();
-  configuration["prompt"] = {
-      {"backend", request_.backend},
-      {"precision", request_.precision},
-      {"shots", prompt::name_of(request_.shots)},
-      {"gpu", request_.gpu ? nlohmann::json(request_.gpu->key) : nlohmann::json(nullptr)},
-      {"with_hardware", request_.with_hardware},
-      {"size", request_.size}};
+  configuration["prompt"] = configuration_of(request_);
   folder_ = value_or_usage_error(llm::AnswerFolder::open(flags_.folder, configuration));
   std::vector<Job> left;
   std::vector<std::pair<Job, llm::Record>> known;
@@ -185,8 +151,7 @@ void Generate::resume() {
   for (auto& [job, record] : known) {
     // Killed between an answer and its kernel, or the kernel was deleted to have it made again.
     if (folder_->has_file(kernel_name(job))) continue;
-    put_kernel(job, keep_code(job, record));
-    if (auto put = folder_->put(job.question.name, record); !put) throw UsageError(put.error());
+    keep_code(*folder_, job.question.name, record, backend_.language, kernel_name(job));
   }
   if (!known.empty())
     fmt::print("{} of {} questions have been answered already\n", known.size(),
@@ -195,91 +160,20 @@ void Generate::resume() {
   for (const auto& job : jobs_) prompt_tokens_ += tokens_of_[job.id];
 }
 
-// The code in an answer, empty where there is none; the record says how it was found.
-std::string Generate::keep_code(const Job& job, llm::Record& record) const {
-  auto extraction = prompt::extract_code(record.answer.text, backend_->language);
-  nlohmann::json& code = record.about["code"];
-  if (!extraction) {
-    code = {
-        {"how", nullptr}, {"message", extraction.error()}, {"warnings", nlohmann::json::array()}};
-    return {};
-  }
-  code = {{"how", prompt::name_of(extraction->how)},
-          {"message", ""},
-          {"warnings", extraction->warnings},
-          {"file", kernel_name(job)}};
-  return std::move(extraction->code);
-}
-
-// An answer without code leaves an empty file: it is a sample that failed, and would not count
-// among the samples if it were missing.
-void Generate::put_kernel(const Job& job, const std::string& code) {
-  if (auto put = folder_->put_file(kernel_name(job), code); !put) {
-    const std::scoped_lock lock(mutex_);
-    if (failure_.empty()) failure_ = put.error();
-    stop_.request_stop();
-  }
-}
-
-void Generate::count(const llm::Answer& answer) {
-  ++statuses_[llm::name_of(answer.status)];
-  if (!llm::is_final(answer.status)) finished_ = false;
-  any_answer_ = any_answer_ || llm::is_final(answer.status);
-  if (answer.usage) {
-    used_.input += answer.usage->input;
-    used_.output += answer.usage->output;
-  } else if (llm::is_final(answer.status)) {
-    ++without_usage_;
-  }
-  if (answer.cost_usd)
-    cost_usd_ += *answer.cost_usd;
-  else if (llm::is_final(answer.status) || answer.usage)
-    ++cost_unknown_;
-  hopeless_ = llm::is_hopeless(answer.status) ? hopeless_ + 1 : 0;
-  if (!any_answer_ && hopeless_ == kHopeless && !stop_.stop_requested()) {
-    fmt::print(stderr,
-               "kernelbench: the first {} questions ended as {} ({}): the others are not asked\n",
-               kHopeless, llm::name_of(answer.status), answer.message);
-    stop_.request_stop();
-  }
-}
-
 void Generate::ask(const Job& job) {
-  llm::Record record{
-      asking_.model().ask(job.question, stop_.get_token()),
-      job.prompt_sha256,
-      {{"problem", job.id.text()}, {"sample", job.question.sample}, {"backend", backend_->name}}};
-  const llm::Answer& answer = record.answer;
-  if (answer.status == llm::Status::not_asked) {
-    const std::scoped_lock lock(mutex_);
-    count(answer);
-    return;
-  }
-  asking_.price(record.answer);
-  // Raw first: whatever happens to the code, the answer is safe.
-  auto put = folder_->put(job.question.name, record);
-  std::string found;
-  if (put && llm::is_final(answer.status)) {
-    const std::string code = keep_code(job, record);
-    found = code.empty() ? "no code" : record.about["code"]["how"].get<std::string>();
-    put_kernel(job, code);
-    put = folder_->put(job.question.name, record);
-  }
+  const auto reply = ask_and_keep(
+      asking_, *folder_,
+      {job.question,
+       job.prompt_sha256,
+       {{"problem", job.id.text()}, {"sample", job.question.sample}, {"backend", backend_.name}},
+       backend_.language,
+       kernel_name(job)},
+      stop_.get_token());
   const std::scoped_lock lock(mutex_);
-  if (!put) {
-    if (failure_.empty()) failure_ = put.error();
-    stop_.request_stop();
-  }
-  count(answer);
-  if (found == "no code") ++without_code_;
-  std::string line = fmt::format("{:<20} {:<14}", label_of({job.id, job.question.sample, {}}),
-                                 llm::name_of(answer.status));
-  if (!found.empty()) line += fmt::format(" {:<9}", found);
-  if (answer.usage) line += fmt::format(" {:>6} tokens", answer.usage->output);
-  if (answer.cost_usd) line += fmt::format("  ${:.4f}", *answer.cost_usd);
-  if (answer.attempts.size() > 1) line += fmt::format("  {} attempts", answer.attempts.size());
-  if (!answer.message.empty()) line += "  " + printable(answer.message, false);
-  progress_->done(line);
+  if (tally_.add(reply)) stop_.request_stop();
+  if (reply.record.answer.status == llm::Status::not_asked) return;
+  progress_->done(
+      fmt::format("{:<20} {}", label_of({job.id, job.question.sample, {}}), line_of(reply.record)));
 }
 
 void Generate::ask_all() {
@@ -297,49 +191,31 @@ void Generate::ask_all() {
   const PatientStop patient(stop_);
   progress_.emplace("answered", jobs_.size());
   in_parallel(jobs_.size(), flags_.asking.workers, [this](std::size_t i) {
-    try {
-      ask(jobs_[i]);
-    } catch (const std::exception& error) {
-      // Ours, and not to be the end of the answers that other workers wait for.
-      const std::scoped_lock lock(mutex_);
-      if (failure_.empty()) failure_ = fmt::format("internal error: {}", error.what());
-      stop_.request_stop();
-    }
+    // Not to be the end of the answers that other workers wait for.
+    const auto failure = failure_of([&] { ask(jobs_[i]); });
+    if (failure.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    if (failure_.empty()) failure_ = failure;
+    stop_.request_stop();
   });
   progress_.reset();
 }
 
 void Generate::summarize() const {
-  std::string statuses;
-  for (const auto& [status, number] : statuses_)
-    statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", number, status);
-  if (!statuses.empty()) {
-    fmt::print("{}{}\n", statuses,
-               without_code_ > 0 ? fmt::format(" ({} without code)", without_code_) : "");
-    fmt::print("{} tokens in, {} out", used_.input, used_.output);
-    if (without_usage_ > 0) fmt::print(" (and {} answers of unknown size)", without_usage_);
-    if (asking_.replays())
-      fmt::print("; replayed, nothing was spent\n");
-    else if (cost_unknown_ == 0)
-      fmt::print("; ${:.4f}\n", cost_usd_);
-    else
-      fmt::print("; {}the cost of {} answers is unknown (no price for this model in {})\n",
-                 cost_usd_ > 0 ? fmt::format("${:.4f}, and ", cost_usd_) : "", cost_unknown_,
-                 flags_.asking.prices.empty() ? "prices.toml" : flags_.asking.prices);
-  }
-  if (finished_)
-    fmt::print("judge them with: kernelbench run {}\n", flags_.folder);
-  else
+  fmt::print("{}", tally_.summary(flags_.asking, asking_.replays()));
+  if (!finished())
     fmt::print("run the same command again for what is missing in {}\n", flags_.folder);
 }
 
-int generate(const GenerateFlags& flags) {
+}  // namespace
+
+Asked generate(const GenerateFlags& flags) {
   Asking asking(flags.asking);
   Generate run(flags, asking);
   run.plan();
   if (flags.dry_run) {
     fmt::print("{} questions to {}\n", run.jobs(), asking.described());
-    return kOk;
+    return {};
   }
   run.resume();
   if (run.jobs() > 0)
@@ -349,24 +225,26 @@ int generate(const GenerateFlags& flags) {
   run.ask_all();
   run.summarize();
   if (!run.failure().empty()) throw UsageError(run.failure());
-  return run.finished() ? kOk : kFindings;
+  return {run.finished(), run.stopped()};
 }
 
-}  // namespace
+void add_question_options(CLI::App& app, GenerateFlags& flags) {
+  app.add_option("folder", flags.folder, "where prompts, answers and kernels go")->required();
+  app.add_option("--level", flags.levels, "only these levels (repeatable)")
+      ->check(CLI::Range(1, 4));
+  app.add_option("--ids", flags.ids, "only these problem numbers, e.g. 1-10,19");
+  app.add_option("--draw", flags.draw, "only this many problems, drawn at random")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--draw-seed", flags.draw_seed, "of --draw")->capture_default_str();
+  app.add_option("--samples", flags.samples, "answers to each problem")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+}
 
 Command add_generate(CLI::App& root) {
   auto flags = std::make_shared<GenerateFlags>();
   auto* app = root.add_subcommand("generate", "Ask a language model for kernels; again to resume");
-  app->add_option("folder", flags->folder, "where prompts, answers and kernels go")->required();
-  app->add_option("--level", flags->levels, "only these levels (repeatable)")
-      ->check(CLI::Range(1, 4));
-  app->add_option("--ids", flags->ids, "only these problem numbers, e.g. 1-10,19");
-  app->add_option("--draw", flags->draw, "only this many problems, drawn at random")
-      ->check(CLI::PositiveNumber);
-  app->add_option("--draw-seed", flags->draw_seed, "of --draw")->capture_default_str();
-  app->add_option("--samples", flags->samples, "answers to each problem")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  add_question_options(*app, *flags);
   app->add_flag("--dry-run", flags->dry_run, "only say what would be asked");
   add_prompting_options(*app, flags->prompting);
   add_asking_options(*app, flags->asking);
@@ -377,7 +255,12 @@ Command add_generate(CLI::App& root) {
       "Example:  kernelbench generate runs/a --provider anthropic --model claude-opus-5-5 \\\n"
       "            --backend cuda --gpu h200 --level 1 --samples 4\n"
       "          kernelbench generate runs/b --base-url http://localhost:8000/v1 --model mine");
-  return {app, [flags] { return generate(*flags); }};
+  return {app, [flags] {
+            const bool finished = generate(*flags).finished;
+            if (finished && !flags->dry_run)
+              fmt::print("judge them with: kernelbench run {}\n", flags->folder);
+            return finished ? kOk : kFindings;
+          }};
 }
 
 }  // namespace kb::cli

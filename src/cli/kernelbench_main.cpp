@@ -32,6 +32,8 @@ int main(int argc, char** argv) {
                                          add_problems_show(*problems),
                                          add_prompt(app),
                                          add_generate(app),
+                                         add_refine(app),
+                                         add_bench(app),
                                          add_problems_check(*problems),
                                          add_problems_import(*problems),
                                          add_problems_export(*problems),

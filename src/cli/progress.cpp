@@ -31,6 +31,11 @@ void Progress::done(const std::string& line) {
   std::fflush(stdout);
 }
 
+void Progress::spare(std::size_t number) {
+  total_ -= number;
+  draw();
+}
+
 void Progress::draw() {
   if (!terminal_ || total_ == 0) return;
   constexpr std::size_t kWidth = 24;

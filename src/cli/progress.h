@@ -19,6 +19,8 @@ class Progress {
   void working_on(const std::string& item);
   /// One more is done; `line` is printed above the bar, or as it is when piped.
   void done(const std::string& line);
+  /// So many of the total will not come.
+  void spare(std::size_t number);
 
  private:
   void draw();

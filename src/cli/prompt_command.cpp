@@ -40,8 +40,7 @@ int show(const PromptFlags& flags) {
     throw UsageError(
         "--result and --candidate go together: a judgement and the kernel that it is of");
   const auto problem = value_or_usage_error(problem::find(flags.problem));
-  const auto library = value_or_usage_error(
-      prompt::Library::load(problem::installation_root(), flags.prompting.prompts));
+  const auto library = load_library(flags.prompting);
   const auto request = request_from(flags.prompting);
   const auto prompt = value_or_usage_error(library.render(problem, request));
   const std::string next =

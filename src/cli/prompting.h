@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "prompt/prompt.h"
@@ -14,7 +15,23 @@ struct PromptingFlags {
   bool with_hardware = false;
 };
 
+/// What --backend may be, for its help.
+inline constexpr const char* kBackends =
+    "cpp, cuda_cpp, cuda, triton, cute, tilelang, thunderkittens, cupy, hip, helion, cuda_tile, or "
+    "one of your --prompts file";
+
+/// --shots, --gpu, --with-hardware, --prompts.
+void add_style_options(CLI::App& app, PromptingFlags& flags);
+/// Those, and what a judgement has too: --backend, --precision, --size.
 void add_prompting_options(CLI::App& app, PromptingFlags& flags);
+
+/// The texts, with those of --prompts laid over them. UsageError for a file that is none.
+prompt::Library load_library(const PromptingFlags& flags);
+/// UsageError when there is none of that name.
+const prompt::Backend& backend_named(const prompt::Library& library, const std::string& name);
+
+/// All of a request that changes a prompt.
+nlohmann::json configuration_of(const prompt::Request& request);
 
 /// UsageError for a word that means nothing.
 prompt::Request request_from(const PromptingFlags& flags);

@@ -20,11 +20,10 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/judging.h"
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/summary.h"
-#include "device/cuda/cuda.h"
 #include "judge/building.h"
 #include "problem/problem.h"
 #include "store/kernelbench_results.h"
@@ -34,18 +33,6 @@ namespace kb::cli {
 namespace {
 
 constexpr unsigned kCpusOfAJudge = 4;
-
-/// One sample on its way to a result.
-struct Job {
-  problem::Sample sample;
-  problem::Problem problem;
-  std::optional<problem::Candidate>
-      candidate;  ///< none: the file cannot be a candidate, `refusal` says why
-  std::string refusal;
-  store::Key key;
-  std::string kind;  ///< of the device: "cpu" or "cuda"
-  std::optional<std::expected<build::Result, std::string>> build;
-};
 
 class Run {
  public:
@@ -67,15 +54,19 @@ class Run {
     bool taken = false;
   };
 
+  struct Job : JudgingJob {
+    std::optional<std::expected<build::Result, std::string>> build;
+  };
+
   void leave_out(const std::string& why);
   std::size_t python_jobs(std::span<const std::size_t> jobs) const;
   void compile(const std::vector<std::size_t>& jobs, unsigned threads);
   std::vector<std::string> gpus() const;
-  std::string architecture() const;
   std::optional<Group> next_group(const std::string& kind);
   void judge_on(const std::string& device);
-  judge::Result judge_one(Job& job, judge::Evaluator& evaluator, std::size_t torch_workers_to_come);
-  void keep(const Job& job, const judge::Result& result, const judge::Options& options);
+  judge::Result judge_one(const Job& job, judge::Evaluator& evaluator,
+                          std::size_t torch_workers_to_come);
+  void keep(const JudgingJob& job, const judge::Result& result, const judge::Options& options);
 
   const RunFlags& flags_;
   store::Store& store_;
@@ -113,43 +104,24 @@ std::size_t Run::add(const std::vector<problem::Sample>& samples) {
       if (unknown.insert(sample.id).second) leave_out(problem.error());
       continue;
     }
-    Job job{sample, std::move(*problem), std::nullopt, "", {}, "", std::nullopt};
-    auto candidate = load_candidate(flags_.judging, sample.path);
-    if (candidate)
-      job.candidate = std::move(*candidate);
-    else
-      job.refusal = candidate.error();
-    const auto language = job.candidate ? job.candidate->language : problem::Language::unknown;
-    const auto device = device_for(language, devices_);
-    job.kind = judge::kind_of_device(device);
-    if (const auto refused =
-            problem::refused_precision(language, flags_.judging.precision, job.kind == "cpu")) {
-      ++not_here[*refused];
+    auto job =
+        make_job(sample, std::move(*problem), flags_.judging, devices_, workshop_.environment());
+    if (job.not_here) {
+      ++not_here[*job.not_here];
       continue;
     }
-    if (job.kind == "cuda" && cuda::device_count() == 0) {
-      ++not_here["they need a GPU: " + cuda::availability()];
-      continue;
-    }
-    const auto options = options_from(flags_.judging, device);
-    auto settings = judge::settings_json(options);
-    settings["torch"] = workshop_.environment().python.torch_version;
-    if (!flags_.judging.backend.empty()) settings["backend"] = flags_.judging.backend;
-    job.key = {job.problem.label, sample.sample,
-               job.problem.hash,  job.candidate ? job.candidate->hash : job.refusal,
-               job.kind,          settings.dump()};
     if (value_or_usage_error(store_.find(job.key))) {
       ++known;
       continue;
     }
     const auto group = std::ranges::find_if(groups_, [&](const Group& g) {
-      return g.kind == job.kind && jobs_[g.jobs.front()].problem.label == job.problem.label;
+      return g.kind == job.key.device && jobs_[g.jobs.front()].problem.label == job.problem.label;
     });
     if (group == groups_.end())
-      groups_.push_back({job.kind, {jobs_.size()}, false});
+      groups_.push_back({job.key.device, {jobs_.size()}, false});
     else
       group->jobs.push_back(jobs_.size());
-    jobs_.push_back(std::move(job));
+    jobs_.push_back({std::move(job), std::nullopt});
   }
   for (const auto& [why, count] : not_here)
     leave_out(fmt::format("{} sample{}: {}", count, count == 1 ? "" : "s", why));
@@ -162,18 +134,6 @@ std::vector<std::string> Run::gpus() const {
   std::ranges::copy_if(devices_, std::back_inserter(gpus),
                        [](const std::string& device) { return device != "cpu"; });
   return gpus;
-}
-
-// What kernels are compiled for. UsageError where the GPUs differ: a kernel is built for one kind.
-std::string Run::architecture() const {
-  std::string found;
-  for (const auto& device : gpus()) {
-    const auto one = cuda::architecture(value_or_usage_error(judge::parse_device(device)).index);
-    if (!found.empty() && one != found)
-      throw UsageError("the GPUs of --devices are of different kinds; judge on one kind at a time");
-    found = one;
-  }
-  return found;
 }
 
 void Run::compile(const std::vector<std::size_t>& jobs, unsigned threads) {
@@ -200,35 +160,23 @@ std::optional<Run::Group> Run::next_group(const std::string& kind) {
   return std::nullopt;
 }
 
-judge::Result Run::judge_one(Job& job, judge::Evaluator& evaluator,
+judge::Result Run::judge_one(const Job& job, judge::Evaluator& evaluator,
                              std::size_t torch_workers_to_come) {
-  if (!job.candidate) {
-    const problem::Candidate unreadable{.path = job.sample.path};
-    return judge::unjudged(job.problem, unreadable, judge::Verdict::static_reject, job.refusal);
-  }
-  evaluator.warm_up(job.candidate->backend, torch_workers_to_come);
-  {
+  if (!job.candidate) return refused(job);
+  const auto build = [&] {
     std::unique_lock lock(mutex_);
     built_.wait(lock, [&] { return job.build.has_value(); });
-  }
-  const auto ours = [&](const std::string& message) {
-    return judge::unjudged(job.problem, *job.candidate, judge::Verdict::infrastructure_error,
-                           message);
+    return *job.build;
   };
-  if (!*job.build) return ours(job.build->error());
-  auto judged =
-      evaluator.evaluate(job.problem, *job.candidate, **job.build, [&](const char* phase) {
+  return judge::judge_one_of_many(
+      evaluator, job.problem, *job.candidate, build, torch_workers_to_come, [&](const char* phase) {
         const std::scoped_lock lock(mutex_);
         progress_->working_on(fmt::format("{} {}", label_of(job.sample), phase));
       });
-  return judged ? std::move(*judged) : ours(judged.error().message);
 }
 
-void Run::keep(const Job& job, const judge::Result& result, const judge::Options& options) {
-  auto json = judge::to_json(result, options);
-  json["sample"] = job.sample.sample;
-  const store::Row row{job.key, std::string(name_of(result.verdict)),
-                       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ""};
+void Run::keep(const JudgingJob& job, const judge::Result& result, const judge::Options& options) {
+  const auto row = row_of(job, judge::to_json(result, options));
   const std::scoped_lock lock(mutex_);
   if (result.verdict == judge::Verdict::infrastructure_error) finished_ = false;
   if (auto put = store_.put(row); !put) failure_ = put.error();
@@ -256,17 +204,8 @@ void Run::judge_on(const std::string& device) {
         for (const auto& other : groups_)
           if (!other.taken && other.kind == kind) to_come += 2 + python_jobs(other.jobs);
       }
-      Job& job = jobs_[group->jobs[i]];
-      std::optional<judge::Result> result;
-      try {
-        result = judge_one(job, evaluator, to_come);
-      } catch (const std::exception& error) {
-        // The judge's own fault, and not to be the end of the other devices' work.
-        const problem::Candidate none{.path = job.sample.path};
-        result = judge::unjudged(job.problem, job.candidate ? *job.candidate : none,
-                                 judge::Verdict::infrastructure_error, error.what());
-      }
-      keep(job, *result, options);
+      const Job& job = jobs_[group->jobs[i]];
+      keep(job, judge_one(job, evaluator, to_come), options);
     }
   }
 }
@@ -276,7 +215,7 @@ void Run::judge_all() {
   std::vector<std::size_t> on_cpu, on_gpu;
   for (const auto& group : groups_)
     for (const std::size_t job : group.jobs) (group.kind == "cpu" ? on_cpu : on_gpu).push_back(job);
-  if (!on_gpu.empty()) architecture_ = architecture();
+  if (!on_gpu.empty()) architecture_ = value_or_usage_error(judge::architecture_of(gpus()));
   progress_.emplace("judged", jobs_.size());
   {
     std::vector<std::jthread> judges;
@@ -312,8 +251,7 @@ int judge_folder(const RunFlags& flags) {
   run.judge_all();
   const auto rows = value_or_usage_error(store.rows());
   value_or_usage_error(store::write_kernelbench_results(folder, rows));
-  fmt::print("{} results in {}; score them with: kernelbench score {}\n", rows.size(),
-             (folder / "kernelbench.db").string(), flags.samples.folder);
+  fmt::print("{} results in {}\n", rows.size(), (folder / "kernelbench.db").string());
   return run.finished() ? kOk : kFindings;
 }
 
@@ -325,7 +263,11 @@ Command add_run(CLI::App& root) {
   app->footer(
       "Results go to DIR/kernelbench.db, and to DIR/eval_results.json in KernelBench's format.\n"
       "Example:  kernelbench run examples/run_cpu --size small");
-  return {app, [flags] { return judge_folder(*flags); }};
+  return {app, [flags] {
+            const int code = judge_folder(*flags);
+            fmt::print("score them with: kernelbench score {}\n", flags->samples.folder);
+            return code;
+          }};
 }
 
 }  // namespace kb::cli

@@ -25,6 +25,10 @@ void add_sample_options(CLI::App& app, SampleFlags& flags) {
   app.add_option("--sample", flags.draw, "only this many problems, drawn at random")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", flags.seed, "of --sample")->capture_default_str();
+  add_jobs_option(app, flags);
+}
+
+void add_jobs_option(CLI::App& app, SampleFlags& flags) {
   app.add_option("--jobs", flags.jobs, "compilations at a time; default one per CPU")
       ->check(CLI::Range(1, 1024));
 }

@@ -24,6 +24,8 @@ struct SampleFlags {
 };
 
 void add_sample_options(CLI::App& app, SampleFlags& flags);
+/// --jobs alone.
+void add_jobs_option(CLI::App& app, SampleFlags& flags);
 
 /// In order of their ids. UsageError when there is none.
 std::vector<problem::Sample> select_samples(const SampleFlags& flags);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/progress.h"
+#include "cli/score.h"
 #include "cli/scoring.h"
 #include "flag/flag.h"
 #include "problem/problem.h"
@@ -19,13 +20,6 @@
 
 namespace kb::cli {
 namespace {
-
-struct ScoreFlags {
-  std::string run;
-  ScoringFlags scoring;
-  OutputFlags output;
-  std::string analysis, export_baseline, html;
-};
 
 // "level1/19" → "19_ReLU.py", where the bundled set has it.
 std::map<std::string, std::string> file_names() {
@@ -74,6 +68,8 @@ void write_report(const ScoreFlags& flags, const score::Run& run, const score::O
   write_output_file(flags.html, report::make_page(report::make_document(input)));
 }
 
+}  // namespace
+
 int score(const ScoreFlags& flags) {
   std::vector<score::Run> runs;
   runs.push_back(load_run(flags.run, flags.scoring));
@@ -106,7 +102,10 @@ int score(const ScoreFlags& flags) {
   return kOk;
 }
 
-}  // namespace
+void add_html_option(CLI::App& app, ScoreFlags& flags) {
+  app.add_option("--html", flags.html,
+                 "write a report to this file: one page that a browser opens without a network");
+}
 
 Command add_score(CLI::App& root) {
   auto flags = std::make_shared<ScoreFlags>();
@@ -118,8 +117,7 @@ Command add_score(CLI::App& root) {
   add_run_options(*app, flags->scoring);
   add_summary_options(*app, flags->scoring);
   add_output_options(*app, flags->output);
-  app->add_option("--html", flags->html,
-                  "write a report to this file: one page that a browser opens without a network");
+  add_html_option(*app, *flags);
   app->add_option("--analysis", flags->analysis,
                   "write the scores by KernelBench's rule to this file (JSON)");
   app->add_option("--export-baseline", flags->export_baseline,

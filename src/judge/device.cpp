@@ -47,4 +47,19 @@ std::expected<std::unique_ptr<Device>, std::string> open_device(const std::strin
   return cuda::open_device(device->index);
 }
 
+std::expected<std::string, std::string> architecture_of(std::span<const std::string> devices) {
+  std::string found;
+  for (const auto& name : devices) {
+    const auto device = parse_device(name);
+    if (!device) return std::unexpected(device.error());
+    if (device->kind == "cpu") continue;
+    const auto one = cuda::architecture(device->index);
+    if (!found.empty() && one != found)
+      return std::unexpected(
+          "the GPUs of --devices are of different kinds; judge on one kind at a time");
+    found = one;
+  }
+  return found;
+}
+
 }  // namespace kb::judge

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "device/device.h"
@@ -25,5 +26,8 @@ std::expected<DeviceName, std::string> parse_device(const std::string& name);
 std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name);
 /// The part of a device's name that workers are told: "cpu" or "cuda".
 std::string kind_of_device(const std::string& name);
+/// What kernels for `devices`, all of one kind, are compiled for: "sm_90", empty for the CPU.
+/// Error: one sentence (GPUs of different kinds: a kernel is built for one).
+std::expected<std::string, std::string> architecture_of(std::span<const std::string> devices);
 
 }  // namespace kb::judge

@@ -128,6 +128,25 @@ Result unjudged(const problem::Problem& problem, const problem::Candidate& candi
   return result;
 }
 
+Result judge_one_of_many(Evaluator& evaluator, const problem::Problem& problem,
+                         const problem::Candidate& candidate,
+                         const std::function<std::expected<build::Result, std::string>()>& build,
+                         std::size_t torch_workers_to_come,
+                         const std::function<void(const char*)>& progress) {
+  const auto ours = [&](std::string message) {
+    return unjudged(problem, candidate, Verdict::infrastructure_error, std::move(message));
+  };
+  try {
+    evaluator.warm_up(candidate.backend, torch_workers_to_come);
+    const auto built = build();
+    if (!built) return ours(built.error());
+    auto judged = evaluator.evaluate(problem, candidate, *built, progress);
+    return judged ? std::move(*judged) : ours(std::move(judged.error().message));
+  } catch (const std::exception& error) {
+    return ours(error.what());
+  }
+}
+
 std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Problem& problem) {
   const auto start = Clock::now();
   reference_import_ms = 0;

@@ -64,6 +64,15 @@ class Evaluator {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Judges one of many candidates, so that nothing ends the work on the others: what goes wrong on
+/// our side, exceptions included, is an infrastructure_error. `build` is called while the workers
+/// start (warm_up); the rest is as in Evaluator.
+Result judge_one_of_many(Evaluator& evaluator, const problem::Problem& problem,
+                         const problem::Candidate& candidate,
+                         const std::function<std::expected<build::Result, std::string>()>& build,
+                         std::size_t torch_workers_to_come = 0,
+                         const std::function<void(const char*)>& progress = {});
+
 /// A result for a candidate that never reached a worker.
 Result unjudged(const problem::Problem& problem, const problem::Candidate& candidate,
                 Verdict verdict, std::string message);

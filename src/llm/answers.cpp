@@ -123,7 +123,8 @@ std::expected<Record, std::string> read_record(const fs::path& file) {
 }
 
 std::expected<AnswerFolder, std::string> AnswerFolder::open(const fs::path& folder,
-                                                            const nlohmann::json& configuration) {
+                                                            const nlohmann::json& configuration,
+                                                            const std::string& file_name) {
   const std::string shown = one_line(folder.string());
   std::error_code error;
   fs::create_directories(folder / "answers", error);
@@ -141,7 +142,7 @@ std::expected<AnswerFolder, std::string> AnswerFolder::open(const fs::path& fold
                     "another folder",
                     shown));
   AnswerFolder opened(folder, std::move(lock));
-  const fs::path file = folder / "generate.json";
+  const fs::path file = folder / file_name;
   if (fs::exists(file, error)) {
     const auto there = read_json(file);
     if (!there) return std::unexpected(there.error());

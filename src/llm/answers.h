@@ -35,11 +35,12 @@ std::expected<Record, std::string> read_record(const std::filesystem::path& file
 /// May be used by many threads at a time, for different names.
 class AnswerFolder {
  public:
-  /// Makes or opens the folder. `configuration` is what must not change from one run to the next
-  /// in it. Error: one sentence (another process works in it; its configuration is another: says
-  /// which member; it cannot be written).
+  /// Makes or opens the folder. `configuration`, kept as `file`, is what must not change from one
+  /// run to the next in it. Error: one sentence (another process works in it; its configuration is
+  /// another: says which member; it cannot be written).
   static std::expected<AnswerFolder, std::string> open(const std::filesystem::path& folder,
-                                                       const nlohmann::json& configuration);
+                                                       const nlohmann::json& configuration,
+                                                       const std::string& file = "generate.json");
 
   /// The answer kept under a name; none when there is none. Error: the file is damaged.
   std::expected<std::optional<Record>, std::string> find(const std::string& name) const;

@@ -47,6 +47,7 @@ struct Prompt {
 struct Backend {
   std::string name;                                      ///< "triton"
   std::string title;                                     ///< "Triton"
+  std::string label;                                     ///< of a fenced block: "python"
   problem::Backend language = problem::Backend::python;  ///< what extract_code and the judge take
   std::string suffix;  ///< of a sample's file: ".py", ".cu", ".cpp"
 };
@@ -77,7 +78,8 @@ class Library {
 
   /// The next user message of a conversation that began with `render`: what became of
   /// `previous_code`. `result` is the object that `eval --json` prints; its text is untrusted and
-  /// is fenced. Error: one sentence (`result` is not such an object, no such backend).
+  /// is fenced. An empty `previous_code` is left out: the model has it before it. Error: one
+  /// sentence (`result` is not such an object, no such backend).
   std::expected<std::string, std::string> refine(const Request& request,
                                                  const nlohmann::json& result,
                                                  std::string_view previous_code) const;

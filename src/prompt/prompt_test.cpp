@@ -292,6 +292,14 @@ TEST(Refine, EveryVerdictHasWordsAndAdvice) {
   }
 }
 
+TEST(Refine, TheSourceIsLeftOutWhereTheModelHasItAlready) {
+  constexpr auto* kSentence = "This is the source that was judged:\n\n```python\nclass ModelNew";
+  EXPECT_THAT(refine({{"verdict", "timeout"}}), HasSubstr(kSentence));
+  const std::string message = refine({{"verdict", "timeout"}}, "");
+  EXPECT_THAT(message, Not(HasSubstr("This is the source")));
+  EXPECT_THAT(message, Not(HasSubstr("\n\n\n")));
+}
+
 TEST(Refine, CorrectKernelHearsTimesSpeedupAndLimit) {
   const std::string message = refine({{"verdict", "correct"},
                                       {"time_us", 1500.0},

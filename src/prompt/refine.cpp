@@ -36,12 +36,19 @@ std::expected<std::string, std::string> Library::refine(const Request& request,
           told += "\n" + expand(text->second, names);
   const auto advice = texts_->verdict.find(verdict->first + "_advice");
   const auto& of_backend = texts_->of_backend.at(request.backend);
+  std::string source;
+  if (!previous_code.empty()) {
+    Names with_code = *general_names;
+    with_code["code"] =
+        fenced(of_backend.label, build::clean_log(previous_code, {}, std::string::npos));
+    source = expand(texts_->text.at("source"), with_code);
+  }
   names.insert(
       {{"verdict", told},
        {"details", details_of(result)},
        {"speed", speed_of(result)},
        {"profile", profile_of(result)},
-       {"code", fenced(of_backend.label, build::clean_log(previous_code, {}, std::string::npos))},
+       {"source", std::move(source)},
        {"advice", advice == texts_->verdict.end() ? "" : expand(advice->second, *general_names)}});
   return expand(texts_->text.at("refine"), names) + "\n";
 }

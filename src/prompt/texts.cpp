@@ -37,7 +37,8 @@ const std::map<std::string, NameSet, std::less<>>& names_of_text() {
       {"hardware", {"card", "terms", "card_practice"}},
       {"device", {}},
       {"size", {}},
-      {"refine", {"verdict", "details", "speed", "profile", "code", "advice"}}};
+      {"refine", {"verdict", "details", "speed", "profile", "source", "advice"}},
+      {"source", {"code"}}};
   return names;
 }
 
@@ -226,6 +227,7 @@ class Reader {
       backend.suffix = suffix_of(*language);
     }
     backend.title = texts.title;
+    backend.label = texts.label;
     return {};
   }
 

@@ -1,0 +1,90 @@
+#include "judge/panel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "judge/building.h"
+
+namespace kb::judge {
+
+std::expected<std::unique_ptr<Panel>, std::string> Panel::open(
+    const Environment& environment, const Options& options,
+    const std::vector<std::string>& devices) {
+  auto architecture = architecture_of(devices);
+  if (!architecture) return std::unexpected(architecture.error());
+  std::unique_ptr<Panel> panel(new Panel(environment, options, std::move(*architecture)));
+  for (const auto& device : devices)
+    if (auto seated = panel->seat(device); !seated) return std::unexpected(seated.error());
+  return panel;
+}
+
+// A worker dies with the thread that started it, so each evaluator keeps to its own.
+std::expected<void, std::string> Panel::seat(const std::string& device) {
+  std::promise<std::string> opened;
+  auto failure = opened.get_future();
+  judges_.emplace_back([this, device, opened = std::move(opened)](
+                           const std::stop_token& end) mutable { serve(device, opened, end); });
+  if (auto why = failure.get(); !why.empty()) return std::unexpected(std::move(why));
+  return {};
+}
+
+std::optional<nlohmann::json> Panel::judge(const problem::Problem& problem,
+                                           const problem::Candidate& candidate,
+                                           const std::stop_token& stop) {
+  const auto build = [&] {
+    return build_candidate(environment_.builder,
+                           {environment_.python, environment_.installation_root, architecture_},
+                           problem, candidate);
+  };
+  Request request{problem, candidate, stop, build, {}};
+  // A GPU judges others meanwhile. A CPU compiles in its turn: no compiler may run beside the
+  // clock.
+  if (!architecture_.empty()) request.build = [built = build()] { return built; };
+  auto result = request.result.get_future();
+  {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(&request);
+  }
+  asked_.notify_one();
+  return result.get();
+}
+
+// Of the problem whose reference is loaded, where there is one.
+Panel::Request* Panel::next(const std::string& last_problem, const std::stop_token& end) {
+  std::unique_lock lock(mutex_);
+  if (!asked_.wait(lock, end, [this] { return !queue_.empty(); })) return nullptr;
+  auto chosen = std::ranges::find_if(
+      queue_, [&](const Request* request) { return request->problem.label == last_problem; });
+  if (chosen == queue_.end()) chosen = queue_.begin();
+  Request* request = *chosen;
+  queue_.erase(chosen);
+  return request;
+}
+
+void Panel::serve(const std::string& device, std::promise<std::string>& opened,
+                  const std::stop_token& end) {
+  auto one = open_device(device);
+  if (!one) {
+    opened.set_value(one.error());
+    return;
+  }
+  Options options = options_;
+  options.device = device;
+  Evaluator evaluator(environment_, options, std::move(*one));
+  opened.set_value("");
+  std::string last_problem;
+  while (auto* request = next(last_problem, end)) {
+    // The request is gone as soon as it has its result.
+    auto result = std::move(request->result);
+    if (request->stop.stop_requested()) {
+      result.set_value(std::nullopt);
+      continue;
+    }
+    last_problem = request->problem.label;
+    result.set_value(
+        to_json(judge_one_of_many(evaluator, request->problem, request->candidate, request->build),
+                options));
+  }
+}
+
+}  // namespace kb::judge
