@@ -25,5 +25,8 @@ std::expected<DeviceName, std::string> parse_device(const std::string& name);
 std::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name);
 /// The part of a device's name that workers are told: "cpu" or "cuda".
 std::string kind_of_device(const std::string& name);
+/// What a torch worker needs to use the device. On a GPU that includes CUDA's toolkit, where there
+/// is one: some languages call its compiler in the first call.
+WorkerNeeds needs_of_python(const Device& device);
 
 }  // namespace kb::judge
