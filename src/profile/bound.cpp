@@ -36,17 +36,14 @@ constexpr std::array kParts = {
 };
 
 std::string busy_part(const Numbers& total) {
-  const Part* busiest = nullptr;
-  double percent = 0;
-  // The first of equals: the multiprocessors' number is the largest of many, among them L1's.
-  for (const auto& part : kParts)
-    if (const double value = total[part.number].value_or(0); value > percent) {
-      busiest = &part;
-      percent = value;
-    }
-  if (percent < kBusyPercent) return {};
-  return fmt::format(
-      fmt::runtime(percent >= kNearPeakPercent ? busiest->at_limit : busiest->busiest), percent);
+  const auto percent = [&](const Part& part) { return total[part.number].value_or(0); };
+  const double busiest = percent(*std::ranges::max_element(kParts, {}, percent));
+  for (const double least : {kNearPeakPercent, std::max(kBusyPercent, busiest - kTiePercent)})
+    for (const auto& part : kParts)
+      if (const double value = percent(part); value >= least)
+        return fmt::format(fmt::runtime(value >= kNearPeakPercent ? part.at_limit : part.busiest),
+                           value);
+  return {};
 }
 
 std::string why_idle(const Numbers& total) {
@@ -73,13 +70,13 @@ std::string why_idle(const Numbers& total) {
 
 std::string notes(const Numbers& total) {
   std::string text;
-  const double local = total[Number::local_bytes].value_or(0),
-               dram = total[Number::dram_bytes].value_or(0);
-  if (local > 0 && local > kSpillShare * dram)
+  const double local = total[Number::local_instructions].value_or(0),
+               instructions = total[Number::instructions].value_or(0);
+  if (instructions > 0 && local > kSpillShare * instructions)
     text += fmt::format(
-        " It moves {} through local memory: registers spill, or an array is "
+        " {:.0f} % of its instructions are for local memory: registers spill, or an array is "
         "indexed at run time.",
-        bytes_text(local));
+        std::min(local / instructions, 1.0) * 100);
   const double conflicts = total[Number::bank_conflicts].value_or(0),
                wavefronts = total[Number::shared_wavefronts].value_or(0);
   if (wavefronts > 0 && conflicts > kConflictShare * wavefronts)

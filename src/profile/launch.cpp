@@ -5,8 +5,6 @@
 namespace kb::profile {
 namespace {
 
-constexpr double kSectorBytes = 32;
-
 constexpr std::array<Measure, kNumbers> kMeasures = {{
     {Number::duration_us,
      "duration_us",
@@ -106,15 +104,22 @@ constexpr std::array<Measure, kNumbers> kMeasures = {{
      true,
      {"launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic"},
      1},
-    {Number::local_bytes,
-     "local_bytes",
-     "local memory (spills)",
-     "bytes",
+    {Number::instructions,
+     "instructions",
+     "warp instructions",
+     "",
      Across::sum,
      true,
-     {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
-      "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"},
-     kSectorBytes},
+     {"smsp__inst_executed.sum"},
+     1},
+    {Number::local_instructions,
+     "local_memory_instructions",
+     "of those local (spills)",
+     "",
+     Across::sum,
+     true,
+     {"smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum"},
+     1},
     {Number::bank_conflicts,
      "shared_bank_conflicts",
      "shared bank conflicts",

@@ -23,14 +23,15 @@ enum class Number {
   occupancy_percent,  ///< warps that were active, of those that a multiprocessor can hold
   registers,          ///< of a thread
   blocks,
-  threads,         ///< of a block
-  waves,           ///< blocks, by how many the GPU holds at once
-  shared_bytes,    ///< of a block
-  local_bytes,     ///< moved between local memory (spills, indexed arrays) and the L1 cache
-  bank_conflicts,  ///< of shared memory
+  threads,             ///< of a block
+  waves,               ///< blocks, by how many the GPU holds at once
+  shared_bytes,        ///< of a block
+  instructions,        ///< of warps
+  local_instructions,  ///< those that load from or store to local memory: spills, indexed arrays
+  bank_conflicts,      ///< of shared memory
   shared_wavefronts,
 };
-inline constexpr std::size_t kNumbers = 16;
+inline constexpr std::size_t kNumbers = 17;
 
 /// How the numbers of several launches become one.
 enum class Across {
