@@ -71,8 +71,7 @@ sandbox::Command torch_command(const TorchPoolOptions& options) {
   if (!options.bind_threads)
     std::erase_if(command.environment,
                   [](const auto& variable) { return variable.first == "OMP_PROC_BIND"; });
-  for (const auto& folder : options.python.folders)
-    command.read_only.push_back({folder, "", true});
+  for (const auto& folder : options.python.folders) command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options.package_folder.string(), "", false});
   if (const auto& root = options.python.thunderkittens; !root.empty()) {
     command.environment.emplace_back("THUNDERKITTENS_ROOT", root);
