@@ -19,7 +19,7 @@ struct Part {
 constexpr std::array kParts = {
     Part{Number::dram_percent,
          "Bound by memory: DRAM is at {:.0f} % of its peak, so only moving fewer bytes helps.",
-         "Mostly bound by memory: DRAM is the busiest part, at {:.0f} % of its peak."},
+         "Mostly bound by memory: DRAM is at {:.0f} % of its peak."},
     Part{Number::tensor_percent, "Bound by the tensor cores, which are busy {:.0f} % of the time.",
          "Mostly bound by the tensor cores, which are busy {:.0f} % of the time."},
     Part{Number::l2_percent,
@@ -38,11 +38,11 @@ constexpr std::array kParts = {
 std::string busy_part(const Numbers& total) {
   const auto percent = [&](const Part& part) { return total[part.number].value_or(0); };
   const double busiest = percent(*std::ranges::max_element(kParts, {}, percent));
-  for (const double least : {kNearPeakPercent, std::max(kBusyPercent, busiest - kTiePercent)})
-    for (const auto& part : kParts)
-      if (const double value = percent(part); value >= least)
-        return fmt::format(fmt::runtime(value >= kNearPeakPercent ? part.at_limit : part.busiest),
-                           value);
+  const double least = std::max(kBusyPercent, busiest - kTiePercent);
+  for (const auto& part : kParts)
+    if (const double value = percent(part); value >= least)
+      return fmt::format(fmt::runtime(value >= kNearPeakPercent ? part.at_limit : part.busiest),
+                         value);
   return {};
 }
 

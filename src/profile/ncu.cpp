@@ -162,7 +162,7 @@ std::string obstacle_in(std::string_view log) {
   for (std::size_t at = 0; (at = log.find(kError, at)) != log.npos;) {
     at += kError.size();
     const auto line = log.substr(at, log.find('\n', at) - at);
-    if (!line.starts_with("The application returned an error code"))
+    if (!line.starts_with("The application "))
       return "Nsight Compute says: " + clean(line, kMaxWords);
   }
   return {};

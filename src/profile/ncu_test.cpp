@@ -68,6 +68,7 @@ TEST(Ncu, OrdinaryWordsAreNone) {
   EXPECT_EQ(obstacle_in("python3: can't open file '/tmp/t.py'\n"
                         "==ERROR== The application returned an error code (2).\n"),
             "");
+  EXPECT_EQ(obstacle_in("==WARNING== No kernels were profiled.\n"), "");
 }
 
 TEST(Ncu, ReadsTheDriversParameters) {

@@ -200,7 +200,6 @@ std::expected<void, std::string> Profiler::execute(Run& run, std::vector<std::st
   if (counts) {
     argv.insert(argv.end(), command.argv.begin(), command.argv.end());
     command.argv = std::move(argv);
-    command.loopback = true;
     for (const auto& folder : ncu_->folders) command.read_only.push_back({folder, "", true});
   }
   for (const auto& path : run.shown) command.read_only.push_back({path.string(), "", false});

@@ -354,7 +354,7 @@ struct Launcher::Impl {
   std::once_flag probed, warned;
   std::string unavailable;
   Bubblewrap bubblewrap;
-  std::string filter, filter_with_loopback;
+  std::string filter;
 
   void probe();
   std::expected<std::string, std::string> find_and_try();
@@ -488,7 +488,7 @@ std::expected<Process, std::string> Launcher::Impl::start_sandboxed(const Comman
   auto block_pipe = make_pipe();
   if (!status_pipe || !block_pipe) return std::unexpected(std::string("no pipe for a sandbox"));
   BubblewrapFds fds;
-  fds.seccomp = give(memory_file("seccomp", command.loopback ? filter_with_loopback : filter));
+  fds.seccomp = give(memory_file("seccomp", filter));
   fds.passwd = give(memory_file("passwd", sandbox_passwd));
   fds.group = give(memory_file("group", sandbox_group));
   fds.hosts = give(memory_file("hosts", sandbox_hosts));
@@ -584,12 +584,9 @@ std::expected<std::string, std::string> Launcher::Impl::find_and_try() {
   if (!path) return path;
   bubblewrap.path = *path;
 
-  for (const bool loopback : {false, true}) {
-    const auto program = sandbox_filter(loopback);
-    if (!program) return std::unexpected(program.error());
-    (loopback ? filter_with_loopback : filter)
-        .assign(reinterpret_cast<const char*>(program->data()), program->size());
-  }
+  auto program = sandbox_filter();
+  if (!program) return std::unexpected(program.error());
+  filter.assign(reinterpret_cast<const char*>(program->data()), program->size());
 
   Command help;
   help.argv = {bubblewrap.path, "--help"};

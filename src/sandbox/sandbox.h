@@ -59,9 +59,6 @@ struct Command {
                                 ///< files of /etc that a program needs)
   std::vector<Bind> writable;   ///< a build folder; usually none
   std::vector<std::string> device_nodes;  ///< absolute paths; what a worker on a GPU opens
-  /// Sockets of IPv4, in a network of its own that reaches this sandbox alone: for a profiler,
-  /// whose parts talk to each other so.
-  bool loopback = false;
   std::string working_directory = "/tmp";
   /// Host descriptor → number inside (3 and up); no other is inherited.
   std::vector<std::pair<int, int>> fds;

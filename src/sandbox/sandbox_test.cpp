@@ -199,22 +199,6 @@ TEST_F(SandboxTest, RefusesWhatReachesOut) {
   EXPECT_THAT(output, Not(HasSubstr("kernel setting: worked")));
 }
 
-TEST_F(SandboxTest, ALoopbackReachesTheSandboxAlone) {
-  auto command = program("refused_calls");
-  command.loopback = true;
-  const std::string calls = output_of(command);
-  EXPECT_THAT(calls, HasSubstr("inet: worked"));
-  for (const char* call : {"inet6", "netlink", "ptrace", "perf_event_open"})
-    EXPECT_THAT(calls, HasSubstr(fmt::format("{}: Operation not permitted", call)));
-  command = program("talk_to_itself");
-  EXPECT_THAT(output_of(command), HasSubstr("connect: Bad file descriptor"));
-  command.loopback = true;
-  const std::string talk = output_of(command);
-  EXPECT_THAT(talk, HasSubstr("listen: worked"));
-  EXPECT_THAT(talk, HasSubstr("connect: worked"));
-  EXPECT_THAT(talk, HasSubstr("beyond: Network is unreachable"));
-}
-
 // With a device, /proc/self has to be writable. Nothing else there is.
 TEST_F(SandboxTest, AWorkerOnADeviceWritesInProcToItselfAlone) {
   Command command = program("refused_calls");

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -108,23 +107,6 @@ int refused_calls(const Arguments&) {
   print_result("init's memory", ::open("/proc/1/mem", O_RDWR) >= 0);
   print_result("own memory", ::open("/proc/self/mem", O_RDWR) >= 0);
   print_result("kernel setting", ::open("/proc/sys/kernel/core_pattern", O_WRONLY) >= 0);
-  return 0;
-}
-
-/// Talks to itself through the loopback, and tries the same with a host beyond.
-int talk_to_itself(const Arguments&) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0),
-            caller = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const place = reinterpret_cast<sockaddr*>(&address);
-  print_result("listen", ::bind(listener, place, size) == 0 && ::listen(listener, 1) == 0 &&
-                             ::getsockname(listener, place, &size) == 0);
-  print_result("connect", ::connect(caller, place, size) == 0);
-  address.sin_addr.s_addr = htonl(0x01010101);
-  print_result("beyond", ::connect(::socket(AF_INET, SOCK_STREAM, 0), place, size) == 0);
   return 0;
 }
 
@@ -264,7 +246,6 @@ const std::map<std::string, std::function<int(const Arguments&)>> programs = {
     {"try_to_write", try_to_write},
     {"fill_file", fill_file},
     {"refused_calls", refused_calls},
-    {"talk_to_itself", talk_to_itself},
     {"fork_many", fork_many},
     {"fork_bomb", fork_bomb},
     {"hog_memory", hog_memory},
