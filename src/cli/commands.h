@@ -25,6 +25,7 @@ Command add_problems_import(CLI::App& problems);
 Command add_problems_export(CLI::App& problems);
 Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
+Command add_profile(CLI::App& root);
 Command add_run(CLI::App& root);
 Command add_baseline(CLI::App& root);
 Command add_score(CLI::App& root);

@@ -20,6 +20,7 @@
 #include "device/cpu/memory.h"
 #include "device/cuda/cuda.h"
 #include "problem/problem.h"
+#include "profile/ncu.h"
 #include "sandbox/sandbox.h"
 #include "worker/python_environment.h"
 
@@ -104,6 +105,20 @@ Finding check_cuda_backend(const std::expected<build::Nvcc, std::string>& nvcc,
   return {"cuda_cpp backend", fmt::format("ready ({})", need), Finding::State::ready};
 }
 
+// What `profile` can read. Without it, that falls back to PyTorch's profiler.
+Finding check_profiler() {
+  const auto ncu = profile::find_ncu(profile::ncu_folders());
+  if (!ncu) return {"profiler", ncu.error(), Finding::State::note};
+  const std::string found = fmt::format("{}, version {}", ncu->path.string(), ncu->version);
+  std::ifstream file("/proc/driver/nvidia/params");
+  const std::string parameters(std::istreambuf_iterator<char>(file), {});
+  if (profile::for_administrators_only(parameters))
+    return {"profiler",
+            fmt::format("{}; {}", found, profile::obstacle_in(profile::kPermissionError)),
+            Finding::State::note};
+  return {"profiler", found, Finding::State::ready};
+}
+
 void add_gpus(std::vector<Finding>& findings) {
   const int count = cuda::device_count();
   findings.push_back(
@@ -170,6 +185,7 @@ std::vector<Finding> examine(const std::string& python_option) {
   if (python)
     for (auto& finding : examine_languages(*python, nvcc, cuda::device_count() > 0))
       findings.push_back(std::move(finding));
+  findings.push_back(check_profiler());
   add_gpus(findings);
   return findings;
 }

@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "check/check.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
 #include "cli/problem_selection.h"
+#include "cli/profiling.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "problem/problem.h"
+#include "profile/words.h"
 
 namespace kb::cli {
 namespace {
@@ -22,11 +24,11 @@ struct EvalFlags {
   JudgingFlags judging;
   std::string problem, set, candidate;
   bool json = false;
+  bool profile = false;
 };
 
-void print_json(const judge::Result& result, const judge::Options& options) {
-  fmt::print("{}\n", judge::to_json(result, options)
-                         .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+void print_json(const nlohmann::json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // A file that can be no candidate is a person's mistake. A program that asks for JSON hands in what
@@ -39,8 +41,21 @@ int refuse(const EvalFlags& flags, const problem::Problem& problem,
     throw UsageError(why);
   const auto options =
       options_from(flags.judging, device_for(candidate.language, devices_of(flags.judging)));
-  print_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why), options);
+  print_json(judge::to_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why),
+                            options));
   return kOk;
+}
+
+// After the verdict, in processes of its own: nothing of it reaches a time.
+profile::Profile profile_of(const EvalFlags& flags, const judge::Environment& environment,
+                            const judge::Options& options, const problem::Problem& problem,
+                            const problem::Candidate& candidate, const build::Result& build) {
+  const auto device = value_or_usage_error(judge::open_device(options.device));
+  profile::Profiler profiler(environment, options, *device,
+                             profile_folder(flags.judging, {}, problem, &candidate));
+  profiler.candidate(problem, candidate, build);
+  profiler.reference(problem);
+  return profiler.profile();
 }
 
 int eval(const EvalFlags& flags) {
@@ -60,23 +75,33 @@ int eval(const EvalFlags& flags) {
   const auto options = options_from(flags.judging, name);
   auto device = value_or_usage_error(judge::open_device(options.device));
   Workshop workshop(flags.judging);
-  judge::Evaluator evaluator(workshop.environment(), options, std::move(device));
+  std::optional<judge::Evaluator> evaluator;
+  evaluator.emplace(workshop.environment(), options, std::move(device));
   // The imports of torch run while the candidate compiles.
-  evaluator.warm_up(candidate.backend);
-  const auto build = evaluator.build(problem, candidate);
+  evaluator->warm_up(candidate.backend);
+  const auto build = evaluator->build(problem, candidate);
   if (!build) throw UsageError(build.error().message);
   std::optional<judge::Result> result;
+  std::optional<profile::Profile> profiled;
   {
     Progress progress("done", flags.json ? 0 : 1);
-    auto judged = evaluator.evaluate(problem, candidate, *build,
-                                     [&](const char* phase) { progress.working_on(phase); });
+    auto judged = evaluator->evaluate(problem, candidate, *build,
+                                      [&](const char* phase) { progress.working_on(phase); });
     if (!judged) throw UsageError(judged.error().message);
     result = std::move(*judged);
+    evaluator.reset();  // its workers and its memory
+    if (flags.profile && build->status == build::Status::ok) {
+      progress.working_on("profile");
+      profiled = profile_of(flags, workshop.environment(), options, problem, candidate, *build);
+    }
   }
+  auto json = judge::to_json(*result, options);
+  if (profiled) json["profile"] = profile::to_json(*profiled);
   if (flags.json)
-    print_json(*result, options);
+    print_json(json);
   else
-    fmt::print("{}", in_full(*result, options));
+    fmt::print("{}{}", in_full(*result, options),
+               profiled ? '\n' + profile::in_words(*profiled) : std::string());
   return result->verdict == judge::Verdict::infrastructure_error ? kFindings : kOk;
 }
 
@@ -93,6 +118,8 @@ Command add_eval(CLI::App& root) {
       ->required();
   add_set_option(*app, flags->set);
   app->add_flag("--json", flags->json, "print one JSON object");
+  app->add_flag("--profile", flags->profile,
+                "then profile it beside the reference, as `kernelbench profile` does");
   add_judging_options(*app, flags->judging);
   app->footer(
       "Example:  kernelbench eval level1/19 "

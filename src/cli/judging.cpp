@@ -74,8 +74,7 @@ void add_build_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--cache", flags.cache, "folder of the build cache; default ~/.cache/kernelbench");
 }
 
-void add_judging_options(CLI::App& app, JudgingFlags& flags) {
-  const auto positive = CLI::PositiveNumber;
+void add_model_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--size", flags.size,
                  "the problem's size: public, or a key of its SIZES such as small")
       ->capture_default_str();
@@ -90,6 +89,21 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option(
       "--backend", flags.backend,
       "what the candidate is written in, where the source does not tell: triton, cute …");
+  app.add_option("--threads", flags.threads,
+                 "CPU threads of the model, on both sides; default every CPU")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--memory", flags.memory_gb,
+                 "GB of the host's memory that a worker may allocate, beside inputs and outputs")
+      ->check(CLI::Range(kLeastMemoryGb, 1e6))
+      ->capture_default_str();
+  app.add_option("--timeout", flags.timeout_s, "seconds for one evaluation, compilation aside")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_build_options(app, flags);
+}
+
+void add_judging_options(CLI::App& app, JudgingFlags& flags) {
+  const auto positive = CLI::PositiveNumber;
   app.add_option(
          "--rules", flags.rules,
          "own, or kernelbench: allclose against the default reference decides, no stress trials")
@@ -107,15 +121,8 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
       ->capture_default_str();
   app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 60")
       ->check(CLI::Range(1, 100000));
-  app.add_option("--threads", flags.threads,
-                 "CPU threads of the model, on both sides; default every CPU")
-      ->check(CLI::Range(1, 4096));
   app.add_option("--excessive-speedup", flags.excessive_speedup, "flag a larger speedup for review")
       ->check(positive)
-      ->capture_default_str();
-  app.add_option("--memory", flags.memory_gb,
-                 "GB of the host's memory that a worker may allocate, beside inputs and outputs")
-      ->check(CLI::Range(kLeastMemoryGb, 1e6))
       ->capture_default_str();
   app.add_option("--load-timeout", flags.load_timeout_s, "seconds for import and construction")
       ->check(positive)
@@ -127,10 +134,7 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
   app.add_option("--call-timeout", flags.call_timeout_s, "seconds for each later call")
       ->check(positive)
       ->capture_default_str();
-  app.add_option("--timeout", flags.timeout_s, "seconds for one evaluation, compilation aside")
-      ->check(positive)
-      ->capture_default_str();
-  add_build_options(app, flags);
+  add_model_options(app, flags);
 }
 
 std::vector<std::string> devices_of(const JudgingFlags& flags) {

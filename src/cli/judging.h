@@ -43,6 +43,9 @@ struct JudgingFlags {
 
 /// The options that a compilation needs: --sandbox, --compile-timeout, --python, --cache.
 void add_build_options(CLI::App& app, JudgingFlags& flags);
+/// Those, and how a model is made and run: --size, --set, --precision, --device, --backend,
+/// --threads, --memory, --timeout.
+void add_model_options(CLI::App& app, JudgingFlags& flags);
 /// Those and all others.
 void add_judging_options(CLI::App& app, JudgingFlags& flags);
 /// What --set means: `batch_size=16` → {"batch_size": 16}. UsageError for what has no name.

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
                                          add_problems_export(*problems),
                                          add_eval(app),
                                          add_compile(app),
+                                         add_profile(app),
                                          add_run(app),
                                          add_baseline(app),
                                          add_score(app),

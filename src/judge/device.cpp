@@ -6,6 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "build/nvcc.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda.h"
 
@@ -60,6 +61,17 @@ std::expected<std::string, std::string> architecture_of(std::span<const std::str
     found = one;
   }
   return found;
+}
+
+WorkerNeeds needs_of_python(const Device& device) {
+  auto needs = device.worker_needs();
+  if (!device.ends_turns()) return needs;
+  if (const auto nvcc = build::find_nvcc(build::nvcc_folders())) {
+    needs.environment.emplace_back("CUDA_HOME", nvcc->root.string());
+    needs.environment.emplace_back("CUDA_PATH", nvcc->root.string());
+    needs.folders.push_back(nvcc->root.string());
+  }
+  return needs;
 }
 
 }  // namespace kb::judge

@@ -29,5 +29,8 @@ std::string kind_of_device(const std::string& name);
 /// What kernels for `devices`, all of one kind, are compiled for: "sm_90", empty for the CPU.
 /// Error: one sentence (GPUs of different kinds: a kernel is built for one).
 std::expected<std::string, std::string> architecture_of(std::span<const std::string> devices);
+/// What a torch worker needs to use the device. On a GPU that includes CUDA's toolkit, where there
+/// is one: some languages call its compiler in the first call.
+WorkerNeeds needs_of_python(const Device& device);
 
 }  // namespace kb::judge

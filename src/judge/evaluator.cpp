@@ -82,16 +82,9 @@ struct Evaluator::Impl {
   }
 
   WorkerNeeds worker_needs() const {
-    auto needs = device->worker_needs();
+    auto needs = needs_of_python(*device);
     if (!environment.heap_library.empty())
       needs.folders.push_back(environment.heap_library.string());
-    // Some languages call the toolkit's compiler in the first call.
-    if (device->ends_turns())
-      if (const auto nvcc = build::find_nvcc(build::nvcc_folders())) {
-        needs.environment.emplace_back("CUDA_HOME", nvcc->root.string());
-        needs.environment.emplace_back("CUDA_PATH", nvcc->root.string());
-        needs.folders.push_back(nvcc->root.string());
-      }
     return needs;
   }
 

@@ -285,7 +285,7 @@ bool Process::freeze() {
   Impl& p = *impl_;
   if (p.frozen) return true;
   if (p.exit || p.killed || !p.freezer) return false;
-  if (!p.freezer->freeze(milliseconds(1000))) return false;
+  if (!p.freezer->freeze(milliseconds(10'000))) return false;
   p.frozen_at = std::chrono::steady_clock::now();
   if (!is_alive(p.program)) {
     (void)p.freezer->thaw();

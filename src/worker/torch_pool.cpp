@@ -63,31 +63,34 @@ void show_model_cache(sandbox::Command& command) {
 
 }  // namespace
 
-std::expected<Worker, Fault> TorchPool::start() {
+sandbox::Command torch_command(const TorchPoolOptions& options) {
   sandbox::Command command;
-  command.argv = {options_.python.executable, "-I", "-B",
-                  (options_.package_folder / "kernelbench_worker/__main__.py").string()};
-  command.environment = worker_environment(options_.threads);
-  if (!options_.bind_threads)
+  command.argv = {options.python.executable, "-I", "-B",
+                  (options.package_folder / "kernelbench_worker/__main__.py").string()};
+  command.environment = worker_environment(options.threads);
+  if (!options.bind_threads)
     std::erase_if(command.environment,
                   [](const auto& variable) { return variable.first == "OMP_PROC_BIND"; });
-  for (const auto& folder : options_.python.folders)
-    command.read_only.push_back({folder, "", true});
-  command.read_only.push_back({options_.package_folder.string(), "", false});
-  if (const auto& root = options_.python.thunderkittens; !root.empty()) {
+  for (const auto& folder : options.python.folders) command.read_only.push_back({folder, "", true});
+  command.read_only.push_back({options.package_folder.string(), "", false});
+  if (const auto& root = options.python.thunderkittens; !root.empty()) {
     command.environment.emplace_back("THUNDERKITTENS_ROOT", root);
     command.read_only.push_back({root, "", false});
   }
-  command.limits.memory_bytes = options_.memory_bytes;
+  command.limits.memory_bytes = options.memory_bytes;
   // Compilers and autotuners in the first call start processes by the CPU, each with its threads.
   command.limits.max_processes = 1024;
   // A JIT compiler in the first call (torch.compile) writes precompiled headers of 100 MB and more;
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
   show_model_cache(command);
-  show_device(command, options_.needs);
-  if (options_.bind_threads) restrict_cpus(command, options_.threads);
-  return Worker::start(launcher_, std::move(command));
+  show_device(command, options.needs);
+  if (options.bind_threads) restrict_cpus(command, options.threads);
+  return command;
+}
+
+std::expected<Worker, Fault> TorchPool::start() {
+  return Worker::start(launcher_, torch_command(options_));
 }
 
 std::expected<void, Fault> TorchPool::fill(std::size_t count) {

@@ -32,6 +32,9 @@ std::vector<std::pair<std::string, std::string>> worker_environment(unsigned thr
 /// Shows the device to the program: its nodes, its driver's folder, its variables.
 void show_device(sandbox::Command& command, const WorkerNeeds& needs);
 
+/// The command of a torch worker, all but `--fd N`.
+sandbox::Command torch_command(const TorchPoolOptions& options);
+
 class TorchPool {
  public:
   TorchPool(sandbox::Launcher& launcher, TorchPoolOptions options)

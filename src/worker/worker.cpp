@@ -100,6 +100,13 @@ Fault Worker::describe_end() {
   return {kind, text};
 }
 
+// Why it cannot be stopped or let go. One that lives is no fault of its model's: on a machine with too
+// much to do, all threads have to be scheduled once to be stopped.
+Fault Worker::describe_unruly() {
+  if (process_->wait(milliseconds(500))) return describe_end();
+  return {FaultKind::infrastructure, "the worker's processes could not be stopped"};
+}
+
 std::expected<nlohmann::json, Fault> Worker::receive(milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   // The socket alone would not do: a child that a candidate forked may hold its other end open.
@@ -185,7 +192,7 @@ std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_loc
       request(fields, with_lock ? std::span<const int>(&fd, 1) : std::span<const int>(), limit);
   if (!reply) return std::unexpected(reply.error());
   in_turns_ = true;
-  if (!process_->freeze()) return std::unexpected(describe_end());
+  if (!process_->freeze()) return std::unexpected(describe_unruly());
   return {};
 }
 
@@ -201,7 +208,7 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
   auto& bell = doorbell();
   const std::uint32_t sequence = sequence_;
   const auto start = Clock::now();
-  if (!process_->thaw()) return std::unexpected(describe_end());
+  if (!process_->thaw()) return std::unexpected(describe_unruly());
   const auto deadline = start + limit;
   // Beyond that a microsecond no longer matters, and somebody has to notice that the worker is
   // dead.
@@ -226,7 +233,7 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
   const auto seen = Clock::now();
   const std::uint32_t status = bell.status;  // once: the worker could change it
   const auto over = closing && status == 0 ? closing() : std::nullopt;
-  if (freeze_after && !process_->freeze()) return std::unexpected(describe_end());
+  if (freeze_after && !process_->freeze()) return std::unexpected(describe_unruly());
   const auto stop = over ? *over : freeze_after ? process_->frozen_at() : seen;
   if (status != 0) {
     in_turns_ = false;
@@ -282,7 +289,7 @@ std::expected<std::vector<double>, Fault> Worker::time(const TimeRequest& asked,
   if (!reply) return std::unexpected(reply.error());
   auto times = parse_times(*reply, asked.samples());
   if (!times) return std::unexpected(Fault{FaultKind::protocol, times.error()});
-  if (!pause()) return std::unexpected(describe_end());
+  if (!pause()) return std::unexpected(describe_unruly());
   return std::move(*times);
 }
 

@@ -107,6 +107,7 @@ class Worker {
       : process_(std::move(process)), socket_(std::move(socket)) {}
   std::expected<nlohmann::json, Fault> receive(milliseconds limit);
   std::expected<void, Fault> quiet_command(Command command, milliseconds limit);
+  Fault describe_unruly();
   // Rings the doorbell with the command words in place. The worker is stopped.
   void ring(Command command);
   // Lets it go, and waits for the answer and the freeze.
