@@ -88,7 +88,7 @@ class Process {
   std::vector<pid_t> pids() const;
 
   /// Stops everything inside; true once the kernel confirms it, false if the program ended or it
-  /// took over a second.
+  /// took over ten seconds.
   bool freeze();
   /// When the kernel's confirmation of the last successful freeze() was read.
   std::chrono::steady_clock::time_point frozen_at() const;

@@ -100,10 +100,10 @@ Fault Worker::describe_end() {
   return {kind, text};
 }
 
-// Why it cannot be stopped or let go. One that lives is no fault of its model's: on a machine with too
-// much to do, all threads have to be scheduled once to be stopped.
+// Why it cannot be stopped or let go. One that lives is no fault of its model's: on a machine with
+// too much to do, all threads have to be scheduled once to be stopped.
 Fault Worker::describe_unruly() {
-  if (process_->wait(milliseconds(500))) return describe_end();
+  if (process_->wait(milliseconds(5000))) return describe_end();
   return {FaultKind::infrastructure, "the worker's processes could not be stopped"};
 }
 
