@@ -327,8 +327,9 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   input.reference_stub = reference_.stub_turns();
   input.candidate_stub = candidate_stub;
   input.seed = secret_seed();
-  input.process_spread =
-      device_.ends_turns() ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
+  const bool gpu = device_.ends_turns();
+  input.process_spread = gpu ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
+  input.forgeable_us = gpu ? measure::kGpuForgeableUs : 0;
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
   // balanced over each two pairs.

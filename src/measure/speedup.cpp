@@ -155,6 +155,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   const auto pairs = pairs_with(input, max_calls);
   const Sample at_max = sample_of(pairs, overheads);
   Sample sample = at_max;
+  int calls = max_calls;
   result.speedup = median(sample.ratios);
   result.ci95 = ratio_ci95(input, pairs, input.seed);
 
@@ -162,6 +163,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     const Interval ci = ratio_ci95(input, singles, input.seed + 2);
     if (ci.high < result.ci95.low) {
       sample = sample_of(singles, overheads);
+      calls = 1;
       result.speedup = median(sample.ratios);
       result.ci95 = ci;
       add_flag(result.flags, "batch_dependent");
@@ -198,7 +200,8 @@ Speedup estimate_speedup(const SpeedupInput& input) {
       input.candidate_stub.empty() ? input.reference_stub : input.candidate_stub;
   if (overheads.capped || std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
       share(candidate_stub, result.candidate_us) > kMaxJitterShare ||
-      share(input.reference_stub, result.reference_us) > kMaxJitterShare)
+      share(input.reference_stub, result.reference_us) > kMaxJitterShare ||
+      input.forgeable_us > kMaxForgedShare * result.candidate_us * calls)
     add_flag(result.flags, "below_resolution");
   return result;
 }

@@ -71,11 +71,17 @@ struct SpeedupInput {
   std::uint64_t seed = 0;                ///< of the bootstrap
   /// Standard deviation of the logarithm of the speedup of the same code in two processes.
   double process_spread = 0;
+  /// What of c0 a worker can save that has its work queued and says `done` at once, a turn.
+  double forgeable_us = 0;
 };
 
 /// Of references against themselves, each in a process of its own (docs/performance.md):
 inline constexpr double kCpuProcessSpread = 0.02;
 inline constexpr double kGpuProcessSpread = 0.005;
+/// The largest that an attack has shown, on an H200: its work waits in the GPU's queue for its own
+/// forged `done`, so that neither the worker's waking nor a launch nor the judge's reaction is
+/// waited for. The two switches of contexts, which are most of c0, cannot be saved.
+inline constexpr double kGpuForgeableUs = 75;
 
 struct Speedup {
   double speedup = 0;  ///< NaN without pairs
@@ -98,6 +104,9 @@ inline constexpr double kNoisyHalfWidth = 0.02;
 /// `below_resolution`).
 inline constexpr double kResolutionUs = 1.0;
 inline constexpr double kMaxJitterShare = 0.2;
+/// Where forging could save more than this share of a candidate's turn, that counts as too short,
+/// too.
+inline constexpr double kMaxForgedShare = 0.2;
 
 Speedup estimate_speedup(const SpeedupInput& input);
 

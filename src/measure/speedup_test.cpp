@@ -81,6 +81,23 @@ TEST(Speedup, ItsIntervalKnowsTheLuckOfAProcess) {
   EXPECT_LT(estimate_speedup(input).ci95.high, 2.01);
 }
 
+// 75 us are more than a fifth of a turn of 300 us, and less than one of 400.
+TEST(Speedup, SaysWhenForgingCouldHaveMadeATurn) {
+  Machine machine({150, 2}, 1);
+  for (const double candidate_us : {300.0, 400.0}) {
+    auto input = pairs_of(machine, 2000, candidate_us, 1, 30);
+    input.forgeable_us = 75;
+    const auto flags = estimate_speedup(input).flags;
+    if (candidate_us < 375)
+      EXPECT_THAT(flags, Contains("below_resolution"));
+    else
+      EXPECT_THAT(flags, IsEmpty());
+  }
+  auto many = pairs_of(machine, 100, 100, 8, 30);
+  many.forgeable_us = 75;
+  EXPECT_THAT(estimate_speedup(many).flags, IsEmpty());
+}
+
 TEST(Speedup, SaysWhenItIsNoisy) {
   Machine machine({150, 2}, 300);
   EXPECT_THAT(estimate_speedup(pairs_of(machine, 1000, 1000, 1, 30)).flags, Contains("noisy"));
