@@ -4,10 +4,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
+
+from model_server import ModelServer
 
 HERE = pathlib.Path(__file__).resolve().parent
 BINARY = os.environ.get("KERNELBENCH_BINARY", str(HERE.parent / "build/release/kernelbench"))
@@ -29,33 +30,14 @@ extern "C" int kb_run(const kb_call* call) {
 """
 
 
-class Server:
-    """llm_server.py as a child."""
-
-    def __init__(self, folder):
-        self.log = pathlib.Path(folder) / "server.log"
-        answer = pathlib.Path(folder) / "answer.md"
-        answer.write_text(NATIVE, encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "llm_server.py"), "--log", str(self.log), "--answer", str(answer)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}/v1"
-
-    def requests(self):
-        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 class GenerateTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory(prefix="kernelbench-test-")
         self.addCleanup(self.scratch.cleanup)
         self.folder = pathlib.Path(self.scratch.name)
-        self.server = Server(self.folder)
+        answer = self.folder / "answer.md"
+        answer.write_text(NATIVE, encoding="utf-8")
+        self.server = ModelServer(self.folder, "--answer", str(answer))
         self.addCleanup(self.server.stop)
         self.run_folder = self.folder / "run"
         self.environment = {**os.environ, "KERNELBENCH_API_KEY": KEY}

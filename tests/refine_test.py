@@ -4,10 +4,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
+
+from model_server import ModelServer
 
 HERE = pathlib.Path(__file__).resolve().parent
 BINARY = os.environ.get("KERNELBENCH_BINARY", str(HERE.parent / "build/release/kernelbench"))
@@ -32,29 +33,6 @@ SLOW = answer("for (volatile int k = 0; k < 2000; k = k + 1) y[i] = x[i] < 0 ? 0
 NO_CODE = "I would rather not."
 
 
-class Server:
-    """llm_server.py as a child, with these answers by turn."""
-
-    def __init__(self, folder, answers):
-        self.log = folder / "server.log"
-        turns = folder / "turns"
-        turns.mkdir()
-        for number, text in enumerate(answers, 1):
-            (turns / f"{number}.md").write_text(text, encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "llm_server.py"), "--log", str(self.log), "--turns", str(turns)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}/v1"
-
-    def requests(self):
-        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 class LoopTest(unittest.TestCase):
     """A folder, and a server that answers by turns."""
 
@@ -66,7 +44,12 @@ class LoopTest(unittest.TestCase):
         self.environment = {**os.environ, "KERNELBENCH_API_KEY": KEY}
 
     def serve(self, *answers):
-        self.server = Server(self.folder, answers)
+        """A server that gives these answers by turn."""
+        turns = self.folder / "turns"
+        turns.mkdir()
+        for number, text in enumerate(answers, 1):
+            (turns / f"{number}.md").write_text(text, encoding="utf-8")
+        self.server = ModelServer(self.folder, "--turns", str(turns))
         self.addCleanup(self.server.stop)
 
     def run_command(self, command):
