@@ -31,8 +31,8 @@ inline constexpr std::array kAllStress = {
 std::string_view name_of(Stress kind);
 
 inline constexpr int kStressFactorBits = 14;
-/// What heavy_tails multiplies by: exp(1.5 q_k) for k in [0, 2^14), q_k the (k + 1/2) / 2^14 quantile
-/// of the standard normal distribution. |q| reaches 4.0, the factors 1/410 to 410.
+/// What heavy_tails multiplies by: exp(1.5 q_k) for k in [0, 2^14), q_k the (k + 1/2) / 2^14
+/// quantile of the standard normal distribution. |q| reaches 4.0, the factors 1/410 to 410.
 std::vector<double> stress_factors();
 
 }  // namespace kb

@@ -33,8 +33,8 @@ std::expected<std::vector<SubsetEntry>, std::string> load_subset(const std::file
     const auto* id = string_in(member_of(entry, "id"));
     const auto parsed = id != nullptr ? parse_id(*id) : std::nullopt;
     if (!parsed)
-      return bad(fmt::format("line {}: a problem needs an id such as \"level1/19\"",
-                             line_of(entry)));
+      return bad(
+          fmt::format("line {}: a problem needs an id such as \"level1/19\"", line_of(entry)));
     const auto* reason = string_in(member_of(entry, "reason"));
     entries.push_back({*parsed, reason != nullptr ? printable(*reason) : std::string()});
   }

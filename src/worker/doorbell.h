@@ -1,5 +1,5 @@
-// The first page of the control memory (docs/protocol.md, "Doorbell page"), shared by the judge and the
-// native worker. The worker can write all of it: the judge reads `done` and `status` only, and
+// The first page of the control memory (docs/protocol.md, "Doorbell page"), shared by the judge and
+// the native worker. The worker can write all of it: the judge reads `done` and `status` only, and
 // believes neither.
 #pragma once
 
