@@ -55,6 +55,12 @@ class Reference(GpuTest):
         self.worker.request("expect", slots=slots, call_seeds=seeds, mode=mode, into=into)
         return [self.worker.region(into, slot) for slot in slots]
 
+    def test_measure_tells_the_rate_of_each_precision(self):
+        with GpuReference() as worker:
+            rates = worker.request("measure", device="cuda", threads=1)["operations_per_s"]
+            self.assertLessEqual({"fp32", "fp16", "bf16"}, set(rates))
+            self.assertTrue(all(math.isfinite(rate) and rate > 0 for rate in rates.values()), rates)
+
     def test_spec(self):
         spec = self.load(LINEAR)
         self.assertEqual((spec["flops"], spec["uses_rng"], spec["repeatable"], spec["mutates_inputs"]),

@@ -1,4 +1,5 @@
 """The torch worker, driven as a process over a socket and an arena, as the judge drives it."""
+import math
 import os
 import struct
 import sys
@@ -103,6 +104,14 @@ class Control(WorkerTest):
         self.worker.send({"op": "attach", "layout": {"device": "cpu", "heap_size": 0}})
         self.assertEqual(self.worker.receive()["error"]["kind"], "protocol")
 
+    def test_measure_tells_the_rate_of_each_precision(self):
+        with TestWorker() as worker:
+            rates = worker.request("measure", device="cpu", threads=1)["operations_per_s"]
+            self.assertEqual(set(rates), {"fp32", "fp16", "bf16"})
+            for precision, rate in rates.items():
+                self.assertTrue(math.isfinite(rate) and rate > 0, f"{precision}: {rate}")
+            self.fails("unsupported", worker.request, "measure", device="tpu", threads=1)
+
     def test_operations_in_the_wrong_order(self):
         with TestWorker() as worker:
             for op, fields in (("turns", {}), ("export_params", {}), ("inputs", {"slots": [], "seeds": []})):
@@ -117,7 +126,8 @@ class Spec(WorkerTest):
             "outputs": [{"dtype": "float32", "shape": [4, 3]}],
             "params": [{"name": "linear.weight", "dtype": "float32", "shape": [3, 8], "buffer": False},
                        {"name": "linear.bias", "dtype": "float32", "shape": [3], "buffer": False}],
-            "uses_rng": False, "repeatable": True, "mutates_inputs": False, "flops": 0, "sizes": []})
+            "uses_rng": False, "repeatable": True, "mutates_inputs": False, "flops": 2 * 4 * 8 * 3,
+            "sizes": []})
 
     def test_bundled_problems_load(self):
         for level in ("level1", "level2", "level3"):

@@ -14,6 +14,7 @@ import torch
 from .apart import run_apart
 from .arena import Arena
 from .candidate import Candidate
+from .ceilings import measure_rates
 from .channel import Channel, ChannelError, close_all
 from .describe import describe_problem
 from .device import open_device
@@ -31,7 +32,8 @@ MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 # The kind of an error that does not know its own, by request.
 _KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
           "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
-          "time": "runtime", "lint": "problem", "describe": "problem", "once": "problem"}
+          "time": "runtime", "lint": "problem", "describe": "problem", "once": "problem",
+          "measure": "runtime"}
 
 
 def main(argv=None):
@@ -66,7 +68,8 @@ class Worker:
             "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
             "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
-            "lint": self._lint, "describe": self._describe, "once": self._once}
+            "lint": self._lint, "describe": self._describe, "once": self._once,
+            "measure": self._measure}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -181,6 +184,10 @@ class Worker:
         if request["device"] == "cpu":
             return run_apart(lambda: run_once(request, device), request["source"], self._channel)
         return run_once(request, device)
+
+    def _measure(self, request, fds):
+        torch.set_num_threads(request["threads"])
+        return {"operations_per_s": measure_rates(open_device(request["device"]))}
 
     def _need(self, what, name):
         if what is None:

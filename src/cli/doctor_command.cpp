@@ -17,6 +17,7 @@
 #include "cli/finding.h"
 #include "cli/judging.h"
 #include "cli/summary.h"
+#include "device/cpu/cpu_device.h"
 #include "device/cpu/memory.h"
 #include "device/cuda/cuda.h"
 #include "problem/problem.h"
@@ -119,15 +120,24 @@ Finding check_profiler() {
   return {"profiler", found, Finding::State::ready};
 }
 
-void add_gpus(std::vector<Finding>& findings) {
+// `torch_version` is empty where there is no PyTorch to measure by.
+void add_devices(std::vector<Finding>& findings, const std::string& torch_version) {
+  const auto add_ceilings = [&](const std::string& name, const Device& device) {
+    if (!torch_version.empty())
+      findings.push_back(examine_ceilings(name, device.describe(), torch_version));
+  };
+  add_ceilings("cpu", cpu::CpuDevice());
   const int count = cuda::device_count();
   findings.push_back(
       {"gpu", cuda::availability(), count > 0 ? Finding::State::ready : Finding::State::note});
   for (int i = 0; i < count; ++i) {
-    if (const auto device = cuda::open_device(i))
+    const std::string name = fmt::format("cuda:{}", i);
+    if (const auto device = cuda::open_device(i)) {
       findings.push_back({(*device)->name(), (*device)->describe().dump(), Finding::State::ready});
-    else
-      findings.push_back({fmt::format("cuda:{}", i), device.error(), Finding::State::missing});
+      add_ceilings(name, **device);
+    } else {
+      findings.push_back({name, device.error(), Finding::State::missing});
+    }
   }
 }
 
@@ -186,7 +196,7 @@ std::vector<Finding> examine(const std::string& python_option) {
     for (auto& finding : examine_languages(*python, nvcc, cuda::device_count() > 0))
       findings.push_back(std::move(finding));
   findings.push_back(check_profiler());
-  add_gpus(findings);
+  add_devices(findings, python ? python->torch_version : "");
   return findings;
 }
 
@@ -218,14 +228,31 @@ int doctor(const std::string& python, bool json) {
 Command add_doctor(CLI::App& root) {
   struct Flags {
     std::string python;
-    bool json = false;
+    bool json = false, measure = false;
+    std::string device = "auto";
   };
   auto flags = std::make_shared<Flags>();
   auto* app = root.add_subcommand("doctor", "What this machine can run, and what is missing");
   app->add_option("--python", flags->python, "the Python to examine");
   app->add_flag("--json", flags->json, "print one JSON object");
-  app->footer("Example:  kernelbench doctor");
-  return {app, [flags] { return doctor(flags->python, flags->json); }};
+  auto* measure =
+      app->add_flag("--measure", flags->measure,
+                    "first measure what a copy and PyTorch's matrix products reach here, and store "
+                    "it: the speed of light of later results");
+  app->add_option("--device,--devices", flags->device,
+                  "with --measure: cpu, cuda:0, or several; auto: a GPU where there is one")
+      ->needs(measure)
+      ->capture_default_str();
+  app->footer(
+      "Example:  kernelbench doctor\n          kernelbench doctor --measure --device cuda:0");
+  return {app, [flags] {
+            if (flags->measure) {
+              auto devices = devices_of({.device = flags->device});
+              if (devices.empty()) devices = {cuda::device_count() > 0 ? "cuda:0" : "cpu"};
+              measure_and_store(devices, flags->python);
+            }
+            return doctor(flags->python, flags->json);
+          }};
 }
 
 }  // namespace kb::cli

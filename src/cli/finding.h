@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,13 @@ struct Finding {
 std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
                                        const std::expected<build::Nvcc, std::string>& nvcc,
                                        bool has_gpu);
+
+/// When the device was measured and what came out, or how to measure it. `description` is
+/// Device::describe()'s.
+Finding examine_ceilings(const std::string& device, const nlohmann::json& description,
+                         const std::string& torch_version);
+/// Measures the devices (names as users write them), and stores the figures for later judgements.
+/// UsageError where one cannot be had or measured.
+void measure_and_store(const std::vector<std::string>& devices, const std::string& python_option);
 
 }  // namespace kb::cli

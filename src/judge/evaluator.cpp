@@ -1,6 +1,7 @@
 #include "judge/evaluator.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include "check/check.h"
 #include "flag/flag.h"
 #include "judge/building.h"
+#include "judge/ceilings.h"
 #include "judge/contestant.h"
 #include "judge/physics.h"
 #include "judge/session.h"
@@ -60,6 +62,7 @@ struct Evaluator::Impl {
   Options options;
   std::unique_ptr<Device> device;
   std::string architecture;  // of a GPU, "sm_90"; empty on the CPU
+  std::optional<Ceilings> ceilings;
   worker::TorchPool pool;
   std::unique_ptr<Reference> reference;
   std::string reference_key;
@@ -73,7 +76,13 @@ struct Evaluator::Impl {
         device(std::move(on)),
         architecture(device->describe().value("architecture", std::string())),
         pool(shared.launcher, {shared.python, shared.installation_root / "python",
-                               thread_count(asked), asked.memory_bytes, worker_needs()}) {}
+                               thread_count(asked), asked.memory_bytes, worker_needs()}) {
+    auto measured = load_ceilings(setting_of(device->describe(), shared.python.torch_version));
+    if (measured)
+      ceilings = std::move(*measured);
+    else
+      spdlog::warn("{}", measured.error());
+  }
 
   // While the device is the CPU, or there are few of them, no import may run beside a clock.
   void quiet_pool() {
@@ -271,7 +280,8 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
                   : session.self_reported();
   }
   if (outcome && options.timing) {
-    const auto bounds = bounds_of(reference->spec(), *device, options.precision);
+    const auto bounds =
+        bounds_of(reference->spec(), figures_of(*device), options.precision, ceilings);
     result.speed_of_light_us = bounds.realistic_us;
     result.work = bounds.work;
     // With inputs in a warm cache the bound is none.

@@ -9,12 +9,27 @@ nlohmann::json number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
+const char* name_of(RateSource source) {
+  switch (source) {
+    case RateSource::unknown: return "unknown";
+    case RateSource::datasheet: return "datasheet";
+    case RateSource::measured: return "measured";
+  }
+  return "unknown";
+}
+
 nlohmann::json work_json(const std::optional<Work>& work) {
   if (!work) return nullptr;
+  const auto known = [](double value) {
+    return value > 0 ? number(value) : nlohmann::json(nullptr);
+  };
   nlohmann::json json = {{"bytes", work->bytes},
-                         {"operations", nullptr},
-                         {"copy_bytes_per_s", number(work->copy_bytes_per_s)}};
-  if (work->operations > 0) json["operations"] = work->operations;
+                         {"operations", known(work->operations)},
+                         {"copy_bytes_per_s", number(work->copy_bytes_per_s)},
+                         {"operations_per_s", known(work->operations_per_s)},
+                         {"rate_source", name_of(work->rate_source)},
+                         {"measured", nullptr}};
+  if (work->measured) json["measured"] = to_json(*work->measured);
   return json;
 }
 

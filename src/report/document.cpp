@@ -135,12 +135,24 @@ Json sample_json(const Detail& detail) {
           {"roofline", roofline(detail.result)}};
 }
 
-// The rates that a problem of this precision may use by its tolerance.
-std::vector<std::pair<const char*, double>> rates_for(const card::Rates& rates,
-                                                      const std::string& precision) {
-  if (precision == "fp16") return {{"fp16, tensor cores", rates.fp16}};
-  if (precision == "bf16") return {{"bf16, tensor cores", rates.bf16}};
-  return {{"fp32", rates.fp32}, {"tf32, tensor cores", rates.tf32}};
+// A rate that a problem of some precision may use by its tolerance.
+struct Roof {
+  const char* precision;
+  const char* name;
+  double datasheet;
+};
+std::vector<Roof> roofs_for(const card::Rates& rates, const std::string& precision) {
+  if (precision == "fp16") return {{"fp16", "fp16, tensor cores", rates.fp16}};
+  if (precision == "bf16") return {{"bf16", "bf16, tensor cores", rates.bf16}};
+  return {{"fp32", "fp32", rates.fp32}, {"tf32", "tf32, tensor cores", rates.tf32}};
+}
+
+// What `doctor --measure` had measured when the result was made; null where it had not.
+Json measured_rates(const Json& work) {
+  if (!work.is_object()) return nullptr;
+  const auto measured = work.find("measured");
+  if (measured == work.end() || !measured->is_object()) return nullptr;
+  return measured->value("operations_per_s", Json());
 }
 
 }  // namespace
@@ -156,11 +168,23 @@ Json roofline(const Json& result) {
     roofs["operations"] = *operations;
     roofs["intensity"] = *operations / *bytes;
   }
-  if (const auto* card = card::of_device(device_name(result))) {
+  const auto* card = card::of_device(device_name(result));
+  const Json measured = measured_rates(work);
+  bool any_measured = false;
+  for (const auto& roof :
+       roofs_for(card != nullptr ? card->rates : card::Rates(), text_in(result, "precision"))) {
+    const auto rate = number_in(measured, roof.precision);
+    const bool here = rate && *rate > 0;
+    any_measured = any_measured || here;
+    if (here)
+      roofs["ceilings"].push_back(
+          {{"name", std::string(roof.precision) + ", measured"}, {"operations_per_s", *rate}});
+    else if (roof.datasheet > 0)
+      roofs["ceilings"].push_back({{"name", roof.name}, {"operations_per_s", roof.datasheet}});
+  }
+  if (card != nullptr && !any_measured) {
     roofs["memory_bytes_per_s"] = card->memory_bytes_per_s;
     roofs["memory"] = std::string(card->name) + ", datasheet";
-    for (const auto& [name, rate] : rates_for(card->rates, text_in(result, "precision")))
-      if (rate > 0) roofs["ceilings"].push_back({{"name", name}, {"operations_per_s", rate}});
   } else if (const auto copy = number_in(work, "copy_bytes_per_s"); copy && *copy > 0) {
     roofs["memory_bytes_per_s"] = *copy;
     roofs["memory"] = "a copy, measured";

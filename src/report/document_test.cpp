@@ -129,6 +129,34 @@ TEST(Roofline, TakesACardsCeilingsByPrecision) {
   EXPECT_LT(roofs["ceilings"][0]["operations_per_s"], roofs["ceilings"][1]["operations_per_s"]);
 }
 
+TEST(Roofline, TakesWhatWasMeasuredHereBeforeADatasheet) {
+  Json result = {{"device_info", {{"name", "NVIDIA H200"}}},
+                 {"precision", "fp32"},
+                 {"work",
+                  {{"bytes", 2e9},
+                   {"operations", 1e11},
+                   {"copy_bytes_per_s", 3e12},
+                   {"measured", {{"operations_per_s", {{"fp32", 5e13}, {"fp16", 7e14}}}}}}}};
+  auto roofs = roofline(result);
+  EXPECT_EQ(roofs["memory_bytes_per_s"], 3e12);
+  ASSERT_EQ(roofs["ceilings"].size(), 2u);
+  EXPECT_EQ(roofs["ceilings"][0], (Json{{"name", "fp32, measured"}, {"operations_per_s", 5e13}}));
+  EXPECT_EQ(roofs["ceilings"][1]["name"], "tf32, tensor cores") << "which was not measured";
+
+  result["device_info"]["name"] = "AMD EPYC";
+  result["precision"] = "fp16";
+  roofs = roofline(result);
+  ASSERT_EQ(roofs["ceilings"].size(), 1u);
+  EXPECT_EQ(roofs["ceilings"][0]["operations_per_s"], 7e14);
+
+  for (const Json& odd :
+       {Json(nullptr), Json("5e13"), Json::array({5e13}), Json(1),
+        Json{{"operations_per_s", "fast"}}, Json{{"operations_per_s", {{"fp16", -1}}}}}) {
+    result["work"]["measured"] = odd;
+    EXPECT_TRUE(roofline(result)["ceilings"].empty()) << odd;
+  }
+}
+
 TEST(Roofline, GuessesNothing) {
   Json result = {{"device_info", {{"name", "AMD EPYC"}}},
                  {"precision", "fp32"},
