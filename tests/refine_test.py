@@ -275,6 +275,20 @@ class BenchTest(LoopTest):
         self.assertIn("8 of 8 questions have been answered already", again.stdout)
         self.assertIn("8 of 8 samples have been judged already", again.stdout)
 
+    def test_the_problems_of_another_set_are_those_that_judge(self):
+        mine = self.folder / "mine/level1"
+        mine.mkdir(parents=True)
+        (mine / "26_Minus.py").write_text(
+            "import torch\n\nn = 8\nSIZES = {\"small\": {\"n\": 4}}\n\n\n"
+            "class Model(torch.nn.Module):\n    def forward(self, x):\n        return -x\n\n\n"
+            "def get_inputs():\n    return [torch.rand(n, n)]\n\n\ndef get_init_inputs():\n    return []\n",
+            encoding="utf-8")
+        done = self.recorded("--backend", "cpp", "--ids", "26", "--problems", str(mine.parent),
+                             "--no-timing")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # What is right for the bundled level1/26 is wrong here.
+        self.assertIn("wrong_value", done.stdout)
+
     def test_the_words_of_a_prompt_are_those_of_its_judgement(self):
         answers = self.folder / "answers"
         answers.mkdir()
