@@ -306,6 +306,19 @@ class BenchTest(LoopTest):
         self.assertIn("bf16", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_kernels_for_a_gpu_are_not_paid_for_without_one(self):
+        self.serve("```python\n```\n")
+        self.environment = {**self.environment, "CUDA_VISIBLE_DEVICES": ""}
+        words = self.asking()
+        for backend in ("cuda", "triton", "hip", "cute"):
+            words[words.index("--backend") + 1] = backend
+            done = self.run_command(words)
+            with self.subTest(backend=backend):
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("GPU", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertEqual(self.server.requests(), [])
+
     def test_a_question_without_an_answer_does_not_keep_the_others_from_a_score(self):
         done = self.recorded("--backend", "cpp", "--ids", "20,47", "--no-timing")
         self.assertEqual(done.returncode, 1, done.stderr)
