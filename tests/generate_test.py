@@ -224,6 +224,37 @@ class GenerateTest(unittest.TestCase):
         self.assertIn("is not valid TOML", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_problems_of_another_set(self):
+        mine = self.folder / "mine"
+        (mine / "level1").mkdir(parents=True)
+        (mine / "level1" / "19_Twice.py").write_text(
+            "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return twice_as_much * x\n\n\ntwice_as_much = 2\n\n\ndef get_inputs():\n"
+            "    return [torch.rand(8, 8)]\n\n\ndef get_init_inputs():\n    return []\n", encoding="utf-8")
+        done = self.generate("good", "--problems", str(mine))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"kernelbench run {self.run_folder} --problems {mine}\n", done.stdout)
+        self.assertIn("twice_as_much", (self.run_folder / "prompts/level_1_problem_19.json").read_text())
+        # The ids of two sets do not meet in one folder.
+        done = self.generate("good")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f'problems is "{mine}" there and not set now', done.stderr)
+        self.assertEqual(len(self.server.requests()), 1)
+        self.assertEqual(self.generate("good", "--problems", "nowhere").returncode, 2)
+
+    def test_a_subset(self):
+        command = [BINARY, "generate", str(self.run_folder), "--base-url", self.server.url, "--model", "good",
+                   "--backend", "cpp", "--dry-run", "--level", "1", "--subset"]
+        done = subprocess.run([*command, "representative"], capture_output=True, text=True, timeout=60, check=False,
+                              env=self.environment, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("17 questions to", done.stdout)
+        done = subprocess.run([*command, "nonsense"], capture_output=True, text=True, timeout=60, check=False,
+                              env=self.environment, cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no subset 'nonsense'", done.stderr)
+        self.assertEqual(self.server.requests(), [])
+
     def test_replay(self):
         self.generate("good", "--samples", "2")
         first = self.run_folder

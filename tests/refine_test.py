@@ -258,6 +258,20 @@ class BenchTest(LoopTest):
         self.assertIn("8 of 8 questions have been answered already", again.stdout)
         self.assertIn("8 of 8 samples have been judged already", again.stdout)
 
+    def test_the_problems_of_another_set_are_those_that_judge(self):
+        mine = self.folder / "mine/level1"
+        mine.mkdir(parents=True)
+        (mine / "26_Minus.py").write_text(
+            "import torch\n\nn = 8\nSIZES = {\"small\": {\"n\": 4}}\n\n\n"
+            "class Model(torch.nn.Module):\n    def forward(self, x):\n        return -x\n\n\n"
+            "def get_inputs():\n    return [torch.rand(n, n)]\n\n\ndef get_init_inputs():\n    return []\n",
+            encoding="utf-8")
+        done = self.recorded("--backend", "cpp", "--ids", "26", "--problems", str(mine.parent),
+                             "--no-timing")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # What is right for the bundled level1/26 is wrong here.
+        self.assertIn("wrong_value", done.stdout)
+
     def test_the_words_of_a_prompt_are_those_of_its_judgement(self):
         answers = self.folder / "answers"
         answers.mkdir()
@@ -274,6 +288,19 @@ class BenchTest(LoopTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("bf16", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_kernels_for_a_gpu_are_not_paid_for_without_one(self):
+        self.serve("```python\n```\n")
+        self.environment = {**self.environment, "CUDA_VISIBLE_DEVICES": ""}
+        words = self.asking()
+        for backend in ("cuda", "triton", "hip", "cute"):
+            words[words.index("--backend") + 1] = backend
+            done = self.run_command(words)
+            with self.subTest(backend=backend):
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("GPU", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertEqual(self.server.requests(), [])
 
     def test_a_question_without_an_answer_does_not_keep_the_others_from_a_score(self):
         done = self.recorded("--backend", "cpp", "--ids", "20,47", "--no-timing")

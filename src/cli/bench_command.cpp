@@ -23,6 +23,7 @@ struct BenchFlags {
 int bench(BenchFlags flags) {
   share_words(flags.generate.prompting, flags.run.judging);
   const std::string& folder = flags.run.samples.folder = flags.score.run = flags.generate.folder;
+  flags.run.samples.problems = flags.generate.problems;
   const Asked asked = generate(flags.generate);
   // A few questions without an answer do not keep the others from being judged.
   if (asked.stopped || (!asked.finished && !problem::find_samples(folder))) return kFindings;

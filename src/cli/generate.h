@@ -15,6 +15,8 @@ struct GenerateFlags {
   std::string folder;
   std::vector<int> levels;
   std::string ids;
+  std::string problems;  ///< the set, as problem::find_set takes it
+  std::string subset;    ///< of that set
   int draw = 0;
   std::uint64_t draw_seed = 0;
   int samples = 1;
@@ -23,7 +25,7 @@ struct GenerateFlags {
   AskingFlags asking;
 };
 
-/// The folder, --level, --ids, --draw, --draw-seed, --samples.
+/// The folder, --level, --ids, --problems, --subset, --draw, --draw-seed, --samples.
 void add_question_options(CLI::App& app, GenerateFlags& flags);
 
 /// How the asking ended.

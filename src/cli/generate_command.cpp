@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/generate.h"
+#include "cli/problem_selection.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
 #include "llm/answers.h"
@@ -46,13 +47,21 @@ std::vector<problem::Catalog::Entry> select_problems(const GenerateFlags& flags,
       return std::ranges::find(wanted, entry.id.number) == wanted.end();
     });
   }
+  if (!flags.subset.empty()) {
+    const auto subset = value_or_usage_error(problem::load_subset(
+        value_or_usage_error(problem::find_set(flags.problems)), flags.subset));
+    std::erase_if(entries, [&](const auto& entry) {
+      return std::ranges::find(subset, entry.id, &problem::SubsetEntry::id) == subset.end();
+    });
+  }
   if (flags.draw > 0) {
     std::mt19937_64 random(flags.draw_seed);
     std::ranges::shuffle(entries, random);
     entries.resize(std::min(entries.size(), static_cast<std::size_t>(flags.draw)));
     std::ranges::sort(entries, {}, &problem::Catalog::Entry::id);
   }
-  if (entries.empty()) throw UsageError("no problem is selected by --level, --ids or --draw");
+  if (entries.empty())
+    throw UsageError("no problem is selected by --level, --ids, --subset or --draw");
   return entries;
 }
 
@@ -104,7 +113,8 @@ class Generate {
 };
 
 void Generate::plan() {
-  const auto catalog = value_or_usage_error(problem::Catalog::open(problem::bundled_root()));
+  const auto catalog = value_or_usage_error(
+      problem::Catalog::open(value_or_usage_error(problem::find_set(flags_.problems))));
   for (const auto& entry : select_problems(flags_, catalog)) {
     const auto problem = value_or_usage_error(catalog.load(entry.id));
     const auto prompt = library_.render(problem, request_);
@@ -129,6 +139,9 @@ void Generate::plan() {
 void Generate::resume() {
   auto configuration = asking_.configuration();
   configuration["prompt"] = configuration_of(request_);
+  // The ids of two sets are not to meet in one folder.
+  if (value_or_usage_error(problem::find_set(flags_.problems)) != problem::bundled_root())
+    configuration["problems"] = flags_.problems;
   folder_ = value_or_usage_error(llm::AnswerFolder::open(flags_.folder, configuration));
   std::vector<Job> left;
   std::vector<std::pair<Job, llm::Record>> known;
@@ -231,8 +244,11 @@ Asked generate(const GenerateFlags& flags) {
 void add_question_options(CLI::App& app, GenerateFlags& flags) {
   app.add_option("folder", flags.folder, "where prompts, answers and kernels go")->required();
   app.add_option("--level", flags.levels, "only these levels (repeatable)")
-      ->check(CLI::Range(1, 4));
+      ->check(CLI::Range(1, 999));
   app.add_option("--ids", flags.ids, "only these problem numbers, e.g. 1-10,19");
+  add_set_option(app, flags.problems);
+  app.add_option("--subset", flags.subset,
+                 "only this subset of the problems, such as representative");
   app.add_option("--draw", flags.draw, "only this many problems, drawn at random")
       ->check(CLI::PositiveNumber);
   app.add_option("--draw-seed", flags.draw_seed, "of --draw")->capture_default_str();
@@ -258,7 +274,8 @@ Command add_generate(CLI::App& root) {
   return {app, [flags] {
             const bool finished = generate(*flags).finished;
             if (finished && !flags->dry_run)
-              fmt::print("judge them with: kernelbench run {}\n", flags->folder);
+              fmt::print("judge them with: kernelbench run {}{}\n", flags->folder,
+                         flags->problems.empty() ? "" : " --problems " + flags->problems);
             return finished ? kOk : kFindings;
           }};
 }

@@ -38,9 +38,8 @@ int leaderboard(const LeaderboardFlags& flags) {
   for (const auto& run : runs)
     entries.push_back({run.name, score::summarize_all(run.evaluations, options), std::nullopt, 0});
   entries = score::rank(std::move(entries), metric);
-  const auto table = score::to_table(entries, metric);
   score::Report report;
-  report.add(table);
+  report.add(score::to_table(entries, metric));
   const std::string over = flags.scoring.over == "union"
                                ? "the problems that any of the runs attempted, the same for all"
                            : flags.scoring.over == "attempted"
@@ -50,7 +49,8 @@ int leaderboard(const LeaderboardFlags& flags) {
       "Over {}. Several samples of a problem: {}. Intervals: 95 %, {} bootstrap resamples of the "
       "problems, seed {}.",
       over, score::name_of(options.samples), score::kResamples, score::kSeed));
-  print_output(flags.output, report, score::to_json(entries, metric), table);
+  print_output(flags.output, report, score::to_json(entries, metric),
+               score::to_numbers(entries, metric));
   return kOk;
 }
 

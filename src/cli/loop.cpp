@@ -1,5 +1,7 @@
 #include "cli/loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -44,6 +46,12 @@ std::vector<std::string> share_words(PromptingFlags& prompting, JudgingFlags& ju
   const auto kind = judge::kind_of_device(first);
   if (kind == "cuda" && cuda::device_count() == 0)
     throw UsageError("these kernels need a GPU: " + cuda::availability());
+  // Extensions, Triton and Helion can do without; what a model writes for a GPU seldom does.
+  if (kind == "cpu" && listed.empty() && problem::is_python(language))
+    throw UsageError(fmt::format(
+        "kernels in {} are for a GPU, and there is none here ({}): give --backend cpp, or "
+        "--device cpu to judge them on the CPU all the same",
+        problem::name_of(language), cuda::availability()));
   if (const auto refused = problem::refused_precision(language, judging.precision, kind == "cpu"))
     throw UsageError(*refused);
   options_from(judging, first);

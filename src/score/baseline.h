@@ -2,6 +2,7 @@
 // run's own reference times are not there or not wanted.
 //
 //   {"level1": {"19_ReLU.py": {"mean", "std", "min", "max", "num_trials", "hardware"}}}   (ms)
+// Those that we write have a "median" beside, which is read in place of the mean.
 #pragma once
 
 #include <expected>
@@ -18,7 +19,7 @@ namespace kb::score {
 
 class Baseline {
  public:
-  /// An entry without a positive finite mean is passed over: its problem has no baseline. Error:
+  /// An entry without a positive finite median or mean is passed over: its problem has no baseline. Error:
   /// one sentence (foreign JSON, two entries of one number that differ, no time at all).
   static std::expected<Baseline, std::string> parse(std::string_view text);
   /// Microseconds of one call; null: it has no such problem.

@@ -101,10 +101,20 @@ nlohmann::json to_json(const std::vector<Entry>& entries, const Metric& metric) 
   return {{"sort", metric.name}, {"runs", std::move(runs)}};
 }
 
-Table to_table(const std::vector<Entry>& entries, const Metric& metric) {
+namespace {
+
+/// The one that ranks, then those that any leaderboard has.
+std::vector<Metric> columns_of(const Metric& metric) {
   std::vector<Metric> columns{metric};
   for (const char* word : {"fast_1", "verified_1", "correct", "geomean", "geomean_faster"})
     if (metric.name != word) columns.push_back(parse_metric(word).value());
+  return columns;
+}
+
+}  // namespace
+
+Table to_table(const std::vector<Entry>& entries, const Metric& metric) {
+  const auto columns = columns_of(metric);
   std::vector<std::string> header{"rank", "run", "problems", "attempted", metric.name, "95%"};
   std::string alignment = "rlrrrr";
   for (std::size_t i = 1; i < columns.size(); ++i) {
@@ -122,6 +132,29 @@ Table to_table(const std::vector<Entry>& entries, const Metric& metric) {
       if (i == 0)
         row.push_back(value ? fmt::format("{:.3f}-{:.3f}", value->ci95.low, value->ci95.high)
                             : "-");
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+Table to_numbers(const std::vector<Entry>& entries, const Metric& metric) {
+  const auto columns = columns_of(metric);
+  std::vector<std::string> header{"rank",      "run", "problems", "attempted",
+                                  metric.name, "low", "high"};
+  for (std::size_t i = 1; i < columns.size(); ++i) header.push_back(columns[i].name);
+  std::string alignment(header.size(), 'r');
+  Table table(std::move(header), std::move(alignment));
+  for (const Entry& entry : entries) {
+    std::vector<std::string> row{std::to_string(entry.rank), clean(entry.run),
+                                 std::to_string(entry.summary.problems),
+                                 std::to_string(entry.summary.attempted)};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto value = value_of(entry.summary, columns[i]);
+      row.push_back(value ? fmt::format("{}", value->value) : "");
+      if (i > 0) continue;
+      row.push_back(value ? fmt::format("{}", value->ci95.low) : "");
+      row.push_back(value ? fmt::format("{}", value->ci95.high) : "");
     }
     table.add(std::move(row));
   }

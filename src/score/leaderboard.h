@@ -36,7 +36,9 @@ struct Entry {
 std::vector<Entry> rank(std::vector<Entry> entries, const Metric& metric);
 
 nlohmann::json to_json(const std::vector<Entry>& entries, const Metric& metric);
-/// For people, and as CSV.
+/// For people.
 Table to_table(const std::vector<Entry>& entries, const Metric& metric);
+/// For CSV: the same numbers unrounded, the interval in two columns, empty where there is no value.
+Table to_numbers(const std::vector<Entry>& entries, const Metric& metric);
 
 }  // namespace kb::score

@@ -76,12 +76,23 @@ TEST(LeaderboardOutput, HasTheMetricFirst) {
   EXPECT_THAT(to_table(entries, metric).text(),
               HasSubstr("rank  run  problems  attempted  geomean"));
   EXPECT_THAT(to_table(entries, metric).markdown(), HasSubstr("a\\|b"));
+  EXPECT_EQ(to_numbers(entries, metric).csv().substr(0, 52),
+            "rank,run,problems,attempted,geomean,low,high,fast_1,");
   const auto json = to_json(entries, metric);
   EXPECT_EQ(json["sort"], "geomean");
   EXPECT_EQ(json["runs"][0]["rank"], 1);
   EXPECT_EQ(json["runs"][0]["value"], 1.25);
   EXPECT_EQ(json["runs"][0]["run"], "a|b");
   EXPECT_EQ(json["runs"][0]["problems"], 10);
+}
+
+TEST(LeaderboardOutput, CsvHasNumbersAloneAndNothingWhereThereIsNone) {
+  const auto metric = parse_metric("fast_1").value();
+  const auto csv = to_numbers(rank({entry("a", 1.0 / 3, std::nullopt)}, metric), metric).csv();
+  EXPECT_EQ(
+      csv,
+      "rank,run,problems,attempted,fast_1,low,high,verified_1,correct,geomean,geomean_faster\n"
+      "1,a,10,8,0.3333333333333333,0,1,0.16666666666666666,0.75,,\n");
 }
 
 }  // namespace
