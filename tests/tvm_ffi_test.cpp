@@ -4,6 +4,7 @@
 
 #include "build/nvcc.h"
 #include "run_command.h"
+#include "store/store.h"
 
 namespace {
 
@@ -45,13 +46,6 @@ class TvmFfi : public ::testing::Test {
   void SetUp() override {
     if (!reason_.empty()) GTEST_SKIP() << reason_;
   }
-  nlohmann::json eval(const std::string& source, std::vector<std::string> more = {},
-                      const std::string& problem = "level1/19") {
-    for (const char* argument : {"--no-timing", "--no-stress", "--trials", "1"})
-      more.emplace_back(argument);
-    return eval_json(problem, folder.write("kernel.cpp", source), more);
-  }
-
   TemporaryFolder folder;
 
  private:
@@ -73,27 +67,50 @@ TEST_F(TvmFfi, WithoutASandboxToo) {
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
 }
 
-TEST_F(TvmFfi, AWrongResultIsWrong) {
-  const auto json = eval(kHalfRelu);
-  EXPECT_EQ(verdict_of(json), "wrong_value") << json.dump(1);
-}
-
-TEST_F(TvmFfi, AnErrorIsTheKernelsWithItsWords) {
-  for (const auto& [source, words] : std::vector<std::pair<std::string, std::string>>{
-           {of_x_and_y("  TVM_FFI_THROW(ValueError) << \"not for \" << x.ndim() << \" axes\";\n"),
-            "run raised ValueError: not for 2 axes"},
-           {of_x_and_y("  throw std::runtime_error(\"an ordinary one\");\n"),
-            "run raised InternalError: an ordinary one"},
-           {kFunction + "void Run(TensorView x) {}\n" + kExport, "run raised TypeError: "},
-           {kFunction + "void Run(TensorView x, int64_t y) {}\n" + kExport,
-            "run raised TypeError: "}}) {
-    const auto json = eval(source);
-    EXPECT_EQ(verdict_of(json), "runtime_error") << json.dump(1);
-    EXPECT_THAT(json["message"].get<std::string>(), HasSubstr(words));
+// One `run` for all of them: the reference is loaded once.
+TEST_F(TvmFfi, AFolderOfThemGetsItsVerdicts) {
+  const std::string with_kb_run = "#include <kernelbench/kernel.h>\n" + kHalfRelu +
+                                  "KB_EXPORT int kb_run(const kb_call* call) {\n"
+                                  "  const TensorView x(&call->inputs[0]);\n"
+                                  "  const float* from = kb_input_f32(call, 0);\n"
+                                  "  for (int64_t i = 0; i < x.numel(); ++i)\n"
+                                  "    kb_output_f32(call, 0)[i] = from[i] > 0 ? from[i] : 0;\n"
+                                  "  return 0;\n}\n";
+  struct Expected {
+    std::string source, verdict, words;
+  };
+  const std::vector<Expected> samples = {
+      {with_kb_run, "correct", ""},
+      {kHalfRelu, "wrong_value", ""},
+      {of_x_and_y("  TVM_FFI_THROW(ValueError) << \"not for \" << x.ndim() << \" axes\";\n"),
+       "runtime_error", "run raised ValueError: not for 2 axes"},
+      {of_x_and_y("  throw std::runtime_error(\"an ordinary one\");\n"), "runtime_error",
+       "run raised InternalError: an ordinary one"},
+      {kFunction + "void Run(TensorView x) {}\n" + kExport, "runtime_error",
+       "run raised TypeError: "},
+      {kFunction + "void Run(TensorView x, int64_t y) {}\n" + kExport, "runtime_error",
+       "run raised TypeError: "},
+      {of_x_and_y("  throw std::bad_alloc();\n"), "out_of_memory", "std::bad_alloc"},
+      {of_x_and_y("  *static_cast<volatile int*>(nullptr) = 0;\n"), "runtime_error", "signal 11"},
+      {kFunction + "void Run() {}\nTVM_FFI_DLL_EXPORT_TYPED_FUNC(walk, Run);\nint run;\n",
+       "compile_error", "undefined reference to `__tvm_ffi_run'"},
+      {kFunction + "void Run() {}\n", "static_reject", "exports no function run"}};
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    folder.write("level_1_problem_19_sample_" + std::to_string(i) + "_kernel.cpp",
+                 samples[i].source);
+  const auto outcome = kernelbench({"run", folder.path().string(), "--size", "small", "--no-timing",
+                                    "--no-stress", "--trials", "1", "--device", "cpu"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  auto store = kb::store::Store::open(folder.path() / "kernelbench.db");
+  ASSERT_TRUE(store) << store.error();
+  const auto rows = store->rows();
+  ASSERT_TRUE(rows) << rows.error();
+  ASSERT_EQ(rows->size(), samples.size());
+  for (const auto& row : *rows) {
+    const auto& expected = samples.at(static_cast<std::size_t>(row.key.sample));
+    EXPECT_EQ(row.verdict, expected.verdict) << row.key.sample << row.result_json;
+    EXPECT_THAT(row.result_json, HasSubstr(expected.words)) << row.key.sample;
   }
-  EXPECT_EQ(verdict_of(eval(of_x_and_y("  throw std::bad_alloc();\n"))), "out_of_memory");
-  EXPECT_EQ(verdict_of(eval(of_x_and_y("  *static_cast<volatile int*>(nullptr) = 0;\n"))),
-            "runtime_error");
 }
 
 // What an evaluation passes, in which order: inputs with numbers among them, the state, outputs.
@@ -110,7 +127,8 @@ TEST_F(TvmFfi, ArgumentsComeInTheDocumentedOrder) {
                    "def get_inputs():\n"
                    "    return [3, torch.randn(7, 2), 0.5, torch.randn(7, 2), True, None]\n\n\n"
                    "def get_init_inputs():\n    return []\n");
-  const auto json = eval(
+  const auto candidate = folder.write(
+      "kernel.cpp",
       kFunction +
           "void Run(int64_t count, TensorView x, double factor, TensorView y, bool negate,\n"
           "         tvm::ffi::AnyView nothing, TensorView weight, TensorView shift,\n"
@@ -125,44 +143,10 @@ TEST_F(TvmFfi, ArgumentsComeInTheDocumentedOrder) {
           "    at(out)[i] = negate ? -sum : sum;\n"
           "    at(twice)[i] = 2 * at(y)[i];\n"
           "  }\n}\n" +
-          kExport,
-      {"--size", "public"}, problem);
+          kExport);
+  const auto json =
+      eval_json(problem, candidate, {"--size", "public", "--no-timing", "--device", "cpu"});
   EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
-}
-
-TEST_F(TvmFfi, OneWithAKbRunIsCalledByIt) {
-  const auto json = eval("#include <kernelbench/kernel.h>\n" + kHalfRelu +
-                         "KB_EXPORT int kb_run(const kb_call* call) {\n"
-                         "  const TensorView x(&call->inputs[0]);\n"
-                         "  for (int64_t i = 0; i < x.numel(); ++i)\n"
-                         "    kb_output_f32(call, 0)[i] = kb_input_f32(call, 0)[i] > 0 ? "
-                         "kb_input_f32(call, 0)[i] : 0;\n"
-                         "  return 0;\n}\n");
-  EXPECT_EQ(verdict_of(json), "correct") << json.dump(1);
-}
-
-TEST_F(TvmFfi, RunJudgesAFolder) {
-  std::filesystem::copy_file(examples() + "/level_1_problem_19_sample_0_kernel.cpp",
-                             folder.path() / "level_1_problem_19_sample_0_kernel.cpp");
-  folder.write("level_1_problem_19_sample_1_kernel.cpp", kHalfRelu);
-  const auto outcome = kernelbench(
-      {"run", folder.path().string(), "--size", "small", "--no-timing", "--trials", "1"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("2 results in"));
-  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("wrong_value"));
-}
-
-TEST_F(TvmFfi, CompileBuildsAheadAndNamesWhatIsNotExported) {
-  const auto cache = (folder.path() / "cache").string();
-  folder.write("level_1_problem_19_sample_0_kernel.cpp", kHalfRelu);
-  folder.write("level_1_problem_19_sample_1_kernel.cpp",
-               kFunction + "void Run() {}\nTVM_FFI_DLL_EXPORT_TYPED_FUNC(walk, Run);\n");
-  const auto first = kernelbench({"compile", folder.path().string(), "--cache", cache});
-  EXPECT_EQ(first.code, 1) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("level1/19 sample 0   cpp            ok"));
-  EXPECT_THAT(first.out, HasSubstr("undefined reference to `__tvm_ffi_run'"));
-  const auto again = kernelbench({"compile", folder.path().string(), "--cache", cache});
-  EXPECT_THAT(again.out, HasSubstr("level1/19 sample 0   cpp            cached"));
 }
 
 TEST_F(TvmFfi, TheCudaExampleCompilesForSm90) {
