@@ -181,7 +181,7 @@ TEST(TvmFfiAlone, WithoutThePackageOneSentenceSaysSo) {
   const auto outcome = kernelbench({"compile", folder.path().string(), "--python", other, "--cache",
                                     (folder.path() / "cache").string()});
   EXPECT_EQ(outcome.code, 2) << outcome.out;
-  EXPECT_THAT(outcome.err, HasSubstr("Python has no package apache-tvm-ffi: run `make setup-dsl`"));
+  EXPECT_THAT(outcome.err, HasSubstr("Python has no package apache-tvm-ffi: run `make build`"));
 }
 
 }  // namespace

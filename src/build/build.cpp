@@ -133,8 +133,8 @@ std::expected<const TvmFfi*, std::string> needed_by(const std::string& source,
   if (!problem::includes_tvm_ffi(source)) return nullptr;
   if (!tvm_ffi.folder.empty()) return &tvm_ffi;
   return std::unexpected(
-      "the candidate includes TVM-FFI, and Python has no package apache-tvm-ffi: run `make "
-      "setup-dsl`, or install it with pip");
+      "the candidate includes TVM-FFI, and Python has no package apache-tvm-ffi: run `make build`, "
+      "or install it with pip");
 }
 
 }  // namespace

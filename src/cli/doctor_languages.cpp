@@ -129,7 +129,7 @@ Finding examine_tvm_ffi(const worker::PythonEnvironment& python) {
   if (python.tvm_ffi.empty())
     return {
         "TVM-FFI",
-        fmt::format("the package apache-tvm-ffi is missing: {}, or install it with pip", kExtra),
+        fmt::format("the package apache-tvm-ffi is missing: {}, or install it with pip", kSetup),
         Finding::State::note};
   return {"TVM-FFI", fmt::format("ready (apache-tvm-ffi {})", python.version_of("apache-tvm-ffi")),
           Finding::State::ready};
