@@ -65,21 +65,21 @@ class NativeCall(unittest.TestCase):
             path = build(folder, AFFINE)
             x = torch.arange(6.0).reshape(3, 2).t()  # not dense: a native kernel sees a dense copy
             output = torch.zeros(2, 3)
-            model = NativeModel(path, [x, 4, torch.tensor([7]), 0.5, True], [output], {"bias": torch.tensor(0.25)})
+            model = NativeModel([path], [x, 4, torch.tensor([7]), 0.5, True], [output], {"bias": torch.tensor(0.25)})
             model()
             self.assertTrue(torch.equal(output, x * 4 + 7.25))
             with self.assertRaisesRegex(WorkerError, "kb_run returned 6"):
-                NativeModel(path, [torch.zeros(2, 2), 4, torch.tensor([7]), 0.5, True], [output],
+                NativeModel([path], [torch.zeros(2, 2), 4, torch.tensor([7]), 0.5, True], [output],
                             {"bias": torch.tensor(0.0)})()
 
     def test_says_what_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(WorkerError, "no kb_run"):
-                NativeModel(build(folder, "int f() { return 0; }", "none.so"), [], [], {})
+                NativeModel([build(folder, "int f() { return 0; }", "none.so")], [], [], {})
             path = build(folder, '#include <kernelbench/kernel.h>\nKB_EXPORT int kb_create(const kb_call*, void**) '
                                  '{ return 3; }\nKB_EXPORT int kb_run(const kb_call*) { return 0; }')
             with self.assertRaisesRegex(WorkerError, "kb_create returned 3"):
-                NativeModel(path, [], [], {})
+                NativeModel([path], [], [], {})
 
 
 class Profiled(unittest.TestCase):

@@ -39,8 +39,11 @@ class _Call(ctypes.Structure):
 class NativeModel:
     """A loaded candidate. Calling it enqueues (GPU) or makes (CPU) one call on fixed inputs and outputs."""
 
-    def __init__(self, path, inputs, outputs, params):
-        """`inputs` as of get_inputs(), `outputs` tensors to write to, `params` tensors by their state_dict name."""
+    def __init__(self, paths, inputs, outputs, params):
+        """`inputs` as of get_inputs(), `outputs` tensors to write to, `params` tensors by their state_dict name.
+
+        The last of `paths` is the candidate's library, the others are what it needs.
+        """
         self._kept = []  # whatever the structures below point at
         self._call = _Call(abi_version=_ABI_VERSION, struct_size=ctypes.sizeof(_Call))
         names = [name.encode() for name in params]
@@ -50,7 +53,7 @@ class NativeModel:
         if any(isinstance(t, torch.Tensor) and t.is_cuda for t in tensors):
             self._stream = torch.cuda.Stream()  # does not wait for the default stream, as in the judge's worker
             self._call.stream = self._stream.cuda_stream
-        library = ctypes.CDLL(path)
+        library = [ctypes.CDLL(path) for path in paths][-1]
         self._run, create = getattr(library, "kb_run", None), getattr(library, "kb_create", None)
         if self._run is None:
             raise WorkerError("load", "the kernel exports no kb_run")

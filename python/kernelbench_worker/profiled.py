@@ -8,7 +8,7 @@ REQUEST is a JSON file: size, set, precision, device, weight_seed, threads, prob
     mode        "counters": one call between cudaProfilerStart and cudaProfilerStop, for `ncu --profile-from-start off`
                 "operators": several calls under PyTorch's own profiler
     source, path, language, extensions [{name, path}]      of a Python candidate
-    library                                                of a native one
+    libraries                                              of a native one: its own is the last
 
 Writes OUT/answer.json: {"ok": true, "calls": N, ...}, with "operators" also {"operators": [{"name", "calls",
 "time_us"}], "time_us"}, each of one call; or {"ok": false, "error": {"kind", "text"}}. The subject "compiled" writes
@@ -83,7 +83,7 @@ def _make_call(request, device):
         model = Candidate(request, device, prebuilt, params).model
     elif subject == "native":
         outputs = [t.clone() for t in flatten(problem.call(model, inputs), device)]
-        return NativeModel(request["library"], inputs, outputs, state_tensors(model)), None
+        return NativeModel(request["libraries"], inputs, outputs, state_tensors(model)), None
     elif subject == "compiled":
         languages.prepare(device, None)
         model.forward = torch.compile(model.forward)

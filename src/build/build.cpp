@@ -21,6 +21,7 @@
 #include "build/key.h"
 #include "build/log.h"
 #include "build/nvcc.h"
+#include "problem/native_source.h"
 
 namespace kb::build {
 
@@ -48,6 +49,10 @@ constexpr const char* kLeastKernel =
 constexpr const char* kNice = "/usr/bin/nice";
 constexpr const char* kBuildRoot = "/build";
 constexpr const char* kIncludeRoot = "/kernelbench/include";
+constexpr const char* kTvmFfiRoot = "/tvm_ffi/include";
+
+constexpr const char* kTvmFfiLibrary = "libtvm_ffi.so";
+constexpr const char* kTvmFfiAdapter = "kernelbench/tvm_ffi_adapter.cpp";
 
 std::string error_text(int error) {
   return std::error_code(error, std::generic_category()).message();
@@ -69,6 +74,9 @@ Status status_of(std::string_view name) {
   }
   return Status::load_error;
 }
+
+// Files of a build folder: name and contents.
+using Sources = std::vector<std::pair<const char*, std::string>>;
 
 bool is_header(const fs::path& path) {
   return path.extension() == ".h";
@@ -119,6 +127,16 @@ std::expected<void, std::string> add_dlpack(Key& key, const fs::path& include) {
   return {};
 }
 
+// What a source needs of TVM-FFI: null is nothing. Error: one sentence.
+std::expected<const TvmFfi*, std::string> needed_by(const std::string& source,
+                                                    const TvmFfi& tvm_ffi) {
+  if (!problem::includes_tvm_ffi(source)) return nullptr;
+  if (!tvm_ffi.folder.empty()) return &tvm_ffi;
+  return std::unexpected(
+      "the candidate includes TVM-FFI, and Python has no package apache-tvm-ffi: run `make build`, "
+      "or install it with pip");
+}
+
 }  // namespace
 
 // ---- Builder
@@ -147,7 +165,7 @@ struct Builder::Impl {
   struct Place {
     std::string root;     // the build folder
     std::string include;  // include/
-    std::vector<std::string> prefixes() const { return {root, include}; }
+    std::vector<std::string> prefixes() const { return {root, include, kTvmFfiRoot}; }
   };
   Place place(const Workplace& workplace) const;
   sandbox::Command command(const Workplace& workplace, const Place& place) const;
@@ -156,21 +174,32 @@ struct Builder::Impl {
                                               Status status, std::string log) const;
 
   std::expected<Outcome, std::string> compile_library(const sandbox::Command& command,
+                                                      const TvmFfi* tvm_ffi,
                                                       Workplace& workplace) const;
 
-  std::expected<std::string, std::string> cpp_key(const std::string& source) const;
-  std::expected<Outcome, std::string> compile_cpp(const std::string& source,
+  // What TVM-FFI adds to a key, to a build folder and to a compiler's command. Null adds nothing.
+  std::expected<void, std::string> add_tvm_ffi(Key& key, const TvmFfi* tvm_ffi) const;
+  std::expected<Sources, std::string> furniture(const char* name, const std::string& source,
+                                                const TvmFfi* tvm_ffi) const;
+  void show_tvm_ffi(sandbox::Command& compile, const std::string& source, const TvmFfi* tvm_ffi,
+                    const Place& place) const;
+
+  std::expected<std::string, std::string> cpp_key(const std::string& source,
+                                                  const TvmFfi* tvm_ffi) const;
+  std::expected<Outcome, std::string> compile_cpp(const std::string& source, const TvmFfi* tvm_ffi,
                                                   Workplace& workplace) const;
   const std::expected<Nvcc, std::string>& nvcc();
   std::expected<std::string, std::string> cuda_name(const std::string& source,
-                                                    const std::string& architecture) const;
+                                                    const std::string& architecture,
+                                                    const TvmFfi* tvm_ffi) const;
   std::expected<std::string, std::string> cuda_key(const std::string& name, const Nvcc& nvcc) const;
   std::expected<Outcome, std::string> run_nvcc(const std::string& source,
                                                const std::string& architecture, const Nvcc& nvcc,
-                                               Workplace& workplace) const;
+                                               const TvmFfi* tvm_ffi, Workplace& workplace) const;
   std::expected<Outcome, std::string> compile_cuda(const std::string& source,
                                                    const std::string& architecture,
-                                                   const Nvcc& nvcc, Workplace& workplace) const;
+                                                   const Nvcc& nvcc, const TvmFfi* tvm_ffi,
+                                                   Workplace& workplace) const;
   std::expected<std::string, std::string> python_key(const std::string& source,
                                                      const Python& python,
                                                      const std::string& problem_source);
@@ -200,20 +229,26 @@ std::expected<Builder, std::string> Builder::create(Options options, sandbox::La
       new Impl{std::move(options), launcher, std::move(*compiler), std::move(*cache)}));
 }
 
-std::expected<Result, std::string> Builder::build_cpp(const std::string& source) {
-  auto key = impl_->cpp_key(source);
+std::expected<Result, std::string> Builder::build_cpp(const std::string& source,
+                                                      const TvmFfi& tvm_ffi) {
+  const auto needed = needed_by(source, tvm_ffi);
+  if (!needed) return std::unexpected(needed.error());
+  auto key = impl_->cpp_key(source, *needed);
   if (!key) return std::unexpected(std::move(key.error()));
-  return impl_->get(*key,
-                    [&](Workplace& workplace) { return impl_->compile_cpp(source, workplace); });
+  return impl_->get(
+      *key, [&](Workplace& workplace) { return impl_->compile_cpp(source, *needed, workplace); });
 }
 
 std::expected<Result, std::string> Builder::build_cuda(const std::string& source,
-                                                       const std::string& architecture) {
+                                                       const std::string& architecture,
+                                                       const TvmFfi& tvm_ffi) {
   if (!is_architecture(architecture)) {
     return std::unexpected(
         fmt::format("'{}' is no GPU architecture: give one such as sm_90", architecture));
   }
-  const auto name = impl_->cuda_name(source, architecture);
+  const auto needed = needed_by(source, tvm_ffi);
+  if (!needed) return std::unexpected(needed.error());
+  const auto name = impl_->cuda_name(source, architecture, *needed);
   if (!name) return std::unexpected(name.error());
   const auto& nvcc = impl_->nvcc();
   if (!nvcc) {
@@ -224,7 +259,7 @@ std::expected<Result, std::string> Builder::build_cuda(const std::string& source
   const auto key = impl_->cuda_key(*name, *nvcc);
   if (!key) return std::unexpected(key.error());
   auto result = impl_->get(*key, [&](Workplace& workplace) {
-    return impl_->compile_cuda(source, architecture, *nvcc, workplace);
+    return impl_->compile_cuda(source, architecture, *nvcc, *needed, workplace);
   });
   impl_->cache.link(*name, *key);
   return result;
@@ -353,8 +388,7 @@ std::expected<Outcome, std::string> Builder::Impl::outcome(const Workplace& work
 namespace {
 
 // Writes the sources and makes tmp/ in a build folder. Error: one sentence.
-std::expected<void, std::string> furnish(
-    const Workplace& workplace, const std::vector<std::pair<const char*, std::string>>& sources) {
+std::expected<void, std::string> furnish(const Workplace& workplace, const Sources& sources) {
   Io<void> written;
   if (::mkdir((workplace.build_folder() / "tmp").c_str(), 0777) != 0) {
     written = std::unexpected(errno);
@@ -370,15 +404,66 @@ std::expected<void, std::string> furnish(
 
 }  // namespace
 
+// ---- TVM-FFI
+// -------------------------------------------------------------------------------------
+
+std::expected<void, std::string> Builder::Impl::add_tvm_ffi(Key& key, const TvmFfi* tvm_ffi) const {
+  if (tvm_ffi == nullptr) return {};
+  key.add("tvm-ffi", tvm_ffi->version);
+  const fs::path adapter = options.include_directory / kTvmFfiAdapter;
+  const auto bytes = read_file(adapter, kMaxHeaderBytes);
+  if (!bytes) {
+    return std::unexpected(fmt::format("cannot read {} ({}): reinstall kernelbench",
+                                       adapter.string(), error_text(bytes.error())));
+  }
+  key.add("tvm-ffi adapter", *bytes);
+  return {};
+}
+
+// The library is copied, so that an entry of the cache is whole: it serves where the package is in
+// another place, and the worker's sandbox need not show one.
+std::expected<Sources, std::string> Builder::Impl::furniture(const char* name,
+                                                             const std::string& source,
+                                                             const TvmFfi* tvm_ffi) const {
+  Sources sources{{name, source}};
+  if (tvm_ffi == nullptr) return sources;
+  const fs::path library = tvm_ffi->folder / "lib" / kTvmFfiLibrary;
+  auto bytes = read_file(library, kMaxLibraryBytes);
+  if (!bytes) {
+    return std::unexpected(fmt::format("cannot read {} ({}): install apache-tvm-ffi again",
+                                       library.string(), error_text(bytes.error())));
+  }
+  sources.emplace_back(kTvmFfiLibrary, std::move(*bytes));
+  return sources;
+}
+
+void Builder::Impl::show_tvm_ffi(sandbox::Command& compile, const std::string& source,
+                                 const TvmFfi* tvm_ffi, const Place& place) const {
+  if (tvm_ffi == nullptr) return;
+  const fs::path headers = tvm_ffi->folder / "include";
+  const std::string shown = launcher.will_sandbox() ? kTvmFfiRoot : headers.string();
+  compile.read_only.push_back({headers.string(), shown});
+  // Its dlpack/ is of one release with it, and newer than what kernel.h needs.
+  compile.argv.push_back("-I" + shown);
+  if (problem::is_tvm_ffi_function(source)) {
+    compile.argv.push_back(place.include + "/" + kTvmFfiAdapter);
+  }
+  compile.argv.emplace_back(kTvmFfiLibrary);
+}
+
 // ---- C++
 // -----------------------------------------------------------------------------------------
 
-std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string& source) const {
+std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string& source,
+                                                               const TvmFfi* tvm_ffi) const {
   Key key("cpp");
   key.add("source", source);
   for (const std::string& flag : cpp_flags()) key.add("flag", flag);
   key.add("compiler", compiler.identity);
   if (auto added = add_own_headers(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  if (auto added = add_tvm_ffi(key, tvm_ffi); !added) {
     return std::unexpected(std::move(added.error()));
   }
   if (auto added = add_dlpack(key, options.include_directory); !added) {
@@ -388,8 +473,11 @@ std::expected<std::string, std::string> Builder::Impl::cpp_key(const std::string
 }
 
 std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string& source,
+                                                               const TvmFfi* tvm_ffi,
                                                                Workplace& workplace) const {
-  if (auto ready = furnish(workplace, {{"kernel.cpp", source}}); !ready) {
+  const auto sources = furniture("kernel.cpp", source, tvm_ffi);
+  if (!sources) return std::unexpected(sources.error());
+  if (auto ready = furnish(workplace, *sources); !ready) {
     return std::unexpected(std::move(ready.error()));
   }
   const Place here = place(workplace);
@@ -400,17 +488,24 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cpp(const std::string
                                       std::string("-o"), std::string("kernel.so")}) {
     compile.argv.push_back(argument);
   }
-  return compile_library(compile, workplace);
+  show_tvm_ffi(compile, source, tvm_ffi, here);
+  return compile_library(compile, tvm_ffi, workplace);
 }
 
 // Runs a compiler that is to leave kernel.so.
 std::expected<Outcome, std::string> Builder::Impl::compile_library(const sandbox::Command& command,
+                                                                   const TvmFfi* tvm_ffi,
                                                                    Workplace& workplace) const {
   auto ran = run(command, workplace);
   if (!ran) return std::unexpected(std::move(ran.error()));
   if (!ran->succeeded()) return outcome(workplace, *ran, Status::compile_error, ran->output);
-  if (auto adopted = workplace.adopt("kernel.so", "kernel.so", kMaxLibraryBytes); !adopted) {
+  std::vector<const char*> libraries{"kernel.so"};
+  if (tvm_ffi != nullptr) libraries.insert(libraries.begin(), kTvmFfiLibrary);
+  for (const char* library : libraries) {
+    auto adopted = workplace.adopt(library, library, kMaxLibraryBytes);
+    if (adopted) continue;
     if (!adopted.error().candidates_fault) return std::unexpected(adopted.error().text);
+    workplace.forget();
     return outcome(workplace, *ran, Status::compile_error, adopted.error().text);
   }
   return outcome(workplace, *ran, Status::ok, ran->output);
@@ -425,14 +520,18 @@ const std::expected<Nvcc, std::string>& Builder::Impl::nvcc() {
 }
 
 // What a machine without nvcc knows of the key.
-std::expected<std::string, std::string> Builder::Impl::cuda_name(
-    const std::string& source, const std::string& architecture) const {
+std::expected<std::string, std::string> Builder::Impl::cuda_name(const std::string& source,
+                                                                 const std::string& architecture,
+                                                                 const TvmFfi* tvm_ffi) const {
   Key key("cuda name");
   key.add("source", source);
   key.add("architecture", architecture_flag(architecture));
   for (const std::string& flag : cuda_flags()) key.add("flag", flag);
   for (const std::string& library : cuda_libraries(source)) key.add("library", library);
   if (auto added = add_own_headers(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  if (auto added = add_tvm_ffi(key, tvm_ffi); !added) {
     return std::unexpected(std::move(added.error()));
   }
   return key.hex();
@@ -452,9 +551,11 @@ std::expected<std::string, std::string> Builder::Impl::cuda_key(const std::strin
 
 std::expected<Outcome, std::string> Builder::Impl::run_nvcc(const std::string& source,
                                                             const std::string& architecture,
-                                                            const Nvcc& nvcc,
+                                                            const Nvcc& nvcc, const TvmFfi* tvm_ffi,
                                                             Workplace& workplace) const {
-  if (auto ready = furnish(workplace, {{"kernel.cu", source}}); !ready) {
+  const auto sources = furniture("kernel.cu", source, tvm_ffi);
+  if (!sources) return std::unexpected(sources.error());
+  if (auto ready = furnish(workplace, *sources); !ready) {
     return std::unexpected(std::move(ready.error()));
   }
   const Place here = place(workplace);
@@ -467,20 +568,22 @@ std::expected<Outcome, std::string> Builder::Impl::run_nvcc(const std::string& s
   add(cuda_flags());
   add({architecture_flag(architecture), "-ccbin=" + compiler.path.string(), "-I" + here.include,
        "kernel.cu", "-o", "kernel.so"});
+  show_tvm_ffi(compile, source, tvm_ffi, here);
   add(library_flags(nvcc, cuda_libraries(source)));
-  return compile_library(compile, workplace);
+  return compile_library(compile, tvm_ffi, workplace);
 }
 
 std::expected<Outcome, std::string> Builder::Impl::compile_cuda(const std::string& source,
                                                                 const std::string& architecture,
                                                                 const Nvcc& nvcc,
+                                                                const TvmFfi* tvm_ffi,
                                                                 Workplace& workplace) const {
-  auto outcome = run_nvcc(source, architecture, nvcc, workplace);
+  auto outcome = run_nvcc(source, architecture, nvcc, tvm_ffi, workplace);
   if (!outcome || !outcome->keep || outcome->status == name_of(Status::ok)) return outcome;
   // Before a candidate is blamed: a toolkit may lack a part, may not know the architecture, or may
   // refuse the host's compiler as too new. A success is remembered.
   Key key("cuda works");
-  if (const auto name = cuda_name(kLeastKernel, architecture); !name) {
+  if (const auto name = cuda_name(kLeastKernel, architecture, nullptr); !name) {
     return std::unexpected(name.error());
   } else if (const auto full = cuda_key(*name, nvcc); !full) {
     return std::unexpected(full.error());
@@ -488,7 +591,7 @@ std::expected<Outcome, std::string> Builder::Impl::compile_cuda(const std::strin
     key.add("key", *full);
   }
   const auto proof = cache.get(key.hex(), [&](Workplace& other) {
-    auto least = run_nvcc(kLeastKernel, architecture, nvcc, other);
+    auto least = run_nvcc(kLeastKernel, architecture, nvcc, nullptr, other);
     if (least && least->status != name_of(Status::ok)) least->keep = false;
     return least;
   });

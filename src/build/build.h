@@ -22,7 +22,9 @@ namespace kb::build {
 
 /// A shared library made from a candidate.
 struct Artifact {
-  std::string name;  ///< module name for a Python extension; "kernel" for a native candidate
+  /// Module name for a Python extension; "kernel" for a native candidate, and "libtvm_ffi" for the
+  /// library that one needs.
+  std::string name;
   std::filesystem::path path;  ///< inside the cache; read-only
 };
 
@@ -35,7 +37,9 @@ enum class Status {
 
 struct Result {
   Status status = Status::ok;
-  std::vector<Artifact> artifacts;  ///< one for native; any number (also none) for Python
+  /// Native: the candidate's library is the last, before it is what must be loaded first. Python:
+  /// any number, also none.
+  std::vector<Artifact> artifacts;
   std::string log;  ///< bounded to 64 KiB; failures are cached with their log, time-outs are not
   bool cached = false;
   double build_ms = 0;  ///< 0 when cached
@@ -63,6 +67,12 @@ struct Python {
   std::string thunderkittens;  ///< folder of that library for a source that needs it, or empty
 };
 
+/// The Python package apache-tvm-ffi, for a native candidate that includes its headers.
+struct TvmFfi {
+  std::filesystem::path folder;  ///< holds include/tvm/ffi/ and lib/libtvm_ffi.so; empty: not there
+  std::string version;           ///< part of the key
+};
+
 class Builder {
  public:
   /// Error: one sentence (the cache folder cannot be made, no compiler …).
@@ -71,16 +81,21 @@ class Builder {
   ~Builder();
 
   /// Compiles a native C++ candidate: g++ -std=c++20 -O3 -march=native -fopenmp -fPIC -shared,
-  /// include/ on the path. Error: infrastructure (disk full, unreadable cache), one sentence.
-  /// Thread-safe.
-  std::expected<Result, std::string> build_cpp(const std::string& source);
+  /// include/ on the path. One that includes TVM-FFI gets the headers and a copy of the library of
+  /// `tvm_ffi`, and where it has no kb_run of its own, the one of
+  /// kernelbench/tvm_ffi_adapter.cpp. Error: infrastructure (disk full, unreadable cache, a package
+  /// that is missing), one sentence. Thread-safe.
+  std::expected<Result, std::string> build_cpp(const std::string& source,
+                                               const TvmFfi& tvm_ffi = {});
 
   /// Compiles a CUDA candidate with nvcc for one `architecture` ("sm_90"): -std=c++20 -O3 -shared,
-  /// include/ on the path, linked with the libraries of the toolkit whose headers it includes. No
-  /// GPU is needed; nor is nvcc, on a machine with a cache in which another has built the same
-  /// source. Error: infrastructure (no nvcc, one that does not work), one sentence. Thread-safe.
+  /// include/ on the path, linked with the libraries of the toolkit whose headers it includes;
+  /// TVM-FFI as in build_cpp(). No GPU is needed; nor is nvcc, on a machine with a cache in which
+  /// another has built the same source. Error: infrastructure (no nvcc, one that does not work),
+  /// one sentence. Thread-safe.
   std::expected<Result, std::string> build_cuda(const std::string& source,
-                                                const std::string& architecture);
+                                                const std::string& architecture,
+                                                const TvmFfi& tvm_ffi = {});
 
   /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and
   /// load_inline building into the cache, and collects the extension modules it built, in the order

@@ -219,6 +219,48 @@ TEST_P(BuildTest, AnErrorInAHeaderNamesItWithoutOurFolders) {
   EXPECT_EQ(result.log.find(include), std::string::npos) << result.log;
 }
 
+// The real package is judged with in tests/tvm_ffi_test.cpp; this one stands in for its folders.
+TEST_P(BuildTest, TvmFfiIsShownLinkedCopiedAndPartOfTheKey) {
+  const Result library = build("extern \"C\" int TVMFFIAnswer() { return 42; }\n");
+  ASSERT_EQ(library.status, Status::ok) << library.log;
+  const TvmFfi package{root / "tvm_ffi", "1.0"};
+  fs::create_directories(package.folder / "include/tvm/ffi");
+  fs::create_directories(package.folder / "lib");
+  fs::copy_file(library.artifacts[0].path, package.folder / "lib/libtvm_ffi.so");
+  ASSERT_TRUE(write_file(package.folder / "include/tvm/ffi/answer.h",
+                         "extern \"C\" int TVMFFIAnswer();\n", 0644, false));
+  const std::string source =
+      "#include <tvm/ffi/answer.h>\nextern \"C\" int kb_run() { return TVMFFIAnswer(); }\n";
+
+  Builder builder = create();
+  const auto result = builder.build_cpp(source, package);
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->status, Status::ok) << result->log;
+  ASSERT_EQ(result->artifacts.size(), 2u);
+  EXPECT_EQ(result->artifacts[0].name, "libtvm_ffi");
+  EXPECT_EQ(result->artifacts[1].name, "kernel");
+  EXPECT_TRUE(builder.build_cpp(source, package)->cached);
+  EXPECT_FALSE(builder.build_cpp(source, {package.folder, "1.1"})->cached);
+
+  fs::remove_all(package.folder);
+  const auto elsewhere = builder.build_cpp(source, package);
+  ASSERT_TRUE(elsewhere) << elsewhere.error();
+  EXPECT_TRUE(elsewhere->cached);
+  EXPECT_EQ(elsewhere->artifacts[0].path, result->artifacts[0].path);
+  const auto gone = builder.build_cpp(source + "int x;\n", package);
+  ASSERT_FALSE(gone);
+  EXPECT_THAT(gone.error(), HasSubstr("install apache-tvm-ffi again"));
+}
+
+TEST_P(BuildTest, WithoutTvmFfiOneSentenceSaysSo) {
+  const std::string source = "#include <tvm/ffi/function.h>\n";
+  for (const auto& result : {create().build_cpp(source), create().build_cuda(source, "sm_90")}) {
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error(), HasSubstr("Python has no package apache-tvm-ffi"));
+  }
+  EXPECT_EQ(build("// " + source).status, Status::ok);
+}
+
 TEST_P(BuildTest, ALogOfManyErrorsIsBoundedAndBeginsWithTheFirst) {
   std::string source;
   for (int i = 0; i < 3000; ++i)

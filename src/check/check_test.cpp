@@ -60,5 +60,28 @@ TEST(HasEntryPoint, NativeNeedsKbRun) {
   }
 }
 
+TEST(HasEntryPoint, TvmFfiNeedsRun) {
+  const std::string include = "#include <tvm/ffi/function.h>\n";
+  for (const char* source : {
+           "TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, Run);",
+           "extern \"C\" int __tvm_ffi_run(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);",
+           "extern \"C\" int kb_run(const kb_call* c) { return 0; }",
+           "#define EXPORT(name) int __tvm_ffi_##name()\nEXPORT(run);",
+       }) {
+    EXPECT_EQ(check(Backend::cpp, include + source), std::nullopt) << source;
+    EXPECT_EQ(check(Backend::cuda_cpp, include + source), std::nullopt) << source;
+  }
+  for (const char* source : {
+           "void run() {}",
+           "TVM_FFI_DLL_EXPORT_TYPED_FUNC(walk, Walk);",
+           "// TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, run);",
+       })
+    EXPECT_THAT(check(Backend::cpp, include + source).value_or(""),
+                testing::HasSubstr("exports no function run"))
+        << source;
+  EXPECT_THAT(check(Backend::cpp, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, Run);").value_or(""),
+              testing::HasSubstr("kb_run"));
+}
+
 }  // namespace
 }  // namespace kb::check

@@ -19,6 +19,7 @@
 #include "cli/summary.h"
 #include "device/cuda/cuda.h"
 #include "judge/building.h"
+#include "problem/native_source.h"
 #include "problem/problem.h"
 #include "worker/python_environment.h"
 
@@ -68,6 +69,13 @@ bool any_of(const std::vector<Row>& rows, problem::Backend backend) {
       rows, [&](const Row& row) { return row.candidate && row.candidate->backend == backend; });
 }
 
+bool any_includes_tvm_ffi(const std::vector<Row>& rows) {
+  return std::ranges::any_of(rows, [](const Row& row) {
+    return row.candidate && row.candidate->backend != problem::Backend::python &&
+           problem::includes_tvm_ffi(row.candidate->source);
+  });
+}
+
 judge::BuildTarget target_for(const std::vector<Row>& rows, const CompileFlags& flags) {
   judge::BuildTarget target;
   target.installation_root = problem::installation_root();
@@ -77,7 +85,7 @@ judge::BuildTarget target_for(const std::vector<Row>& rows, const CompileFlags& 
         fmt::format("{} holds CUDA samples (.cu), and this machine has no GPU to compile them for: "
                     "name the architecture, as in --arch sm_90",
                     flags.samples.folder));
-  if (any_of(rows, problem::Backend::python))
+  if (any_of(rows, problem::Backend::python) || any_includes_tvm_ffi(rows))
     target.python = value_or_usage_error(worker::probe_python(
         worker::choose_python(flags.judging.python, target.installation_root)));
   return target;

@@ -124,6 +124,17 @@ class Examination {
   bool has_gpu_;
 };
 
+// The second interface of native candidates.
+Finding examine_tvm_ffi(const worker::PythonEnvironment& python) {
+  if (python.tvm_ffi.empty())
+    return {
+        "TVM-FFI",
+        fmt::format("the package apache-tvm-ffi is missing: {}, or install it with pip", kSetup),
+        Finding::State::note};
+  return {"TVM-FFI", fmt::format("ready (apache-tvm-ffi {})", python.version_of("apache-tvm-ffi")),
+          Finding::State::ready};
+}
+
 }  // namespace
 
 std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
@@ -133,6 +144,7 @@ std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
   std::vector<Finding> findings;
   for (const auto language : problem::all_languages())
     if (problem::is_python(language)) findings.push_back(examination.examine(language));
+  findings.push_back(examine_tvm_ffi(python));
   return findings;
 }
 

@@ -16,8 +16,8 @@ struct Finding {
   enum class State { ready, missing, note } state;
 };
 
-/// One for each language of Python candidates: ready, or the one thing that is missing. None makes
-/// a machine unfit.
+/// One for each language of Python candidates, and one for TVM-FFI: ready, or the one thing that is
+/// missing. None makes a machine unfit.
 std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
                                        const std::expected<build::Nvcc, std::string>& nvcc,
                                        bool has_gpu);

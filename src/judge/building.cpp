@@ -34,13 +34,14 @@ std::expected<build::Result, std::string> build_candidate(build::Builder& builde
                                                           const BuildTarget& target,
                                                           const problem::Problem& problem,
                                                           const problem::Candidate& candidate) {
+  const auto& python = target.python;
+  const build::TvmFfi tvm_ffi{python.tvm_ffi, python.version_of("apache-tvm-ffi")};
   switch (candidate.backend) {
-    case problem::Backend::cpp: return builder.build_cpp(candidate.source);
+    case problem::Backend::cpp: return builder.build_cpp(candidate.source, tvm_ffi);
     case problem::Backend::cuda_cpp:
-      return builder.build_cuda(candidate.source, target.architecture);
+      return builder.build_cuda(candidate.source, target.architecture, tvm_ffi);
     case problem::Backend::python: break;
   }
-  const auto& python = target.python;
   const std::string thunderkittens = candidate.language == problem::Language::thunderkittens
                                          ? python.thunderkittens
                                          : std::string();

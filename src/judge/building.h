@@ -14,7 +14,7 @@
 namespace kb::judge {
 
 struct BuildTarget {
-  /// Used for Python candidates only.
+  /// Used for Python candidates, and for native ones that include TVM-FFI.
   worker::PythonEnvironment python;
   std::filesystem::path installation_root;  ///< holds python/
   std::string architecture;                 ///< of the GPU, "sm_90"; empty without one

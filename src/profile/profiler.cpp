@@ -97,7 +97,9 @@ void Profiler::candidate(const problem::Problem& problem, const problem::Candida
                     "operators: profile it with the system's tools (perf)"});
       return;
     }
-    add("candidate", "native", problem, {{"library", shown.at(0).string()}}, shown);
+    auto libraries = nlohmann::json::array();
+    for (const auto& path : shown) libraries.push_back(path.string());
+    add("candidate", "native", problem, {{"libraries", std::move(libraries)}}, shown);
     return;
   }
   auto extensions = nlohmann::json::array();

@@ -115,9 +115,9 @@ class NativeWorker {
       if (auto launched = device_->launch_nothing(); !launched)
         return std::unexpected(launched.error());
     } else {
-      if (frame.fds.size() != 1)
-        return std::unexpected(Fault{FaultKind::protocol, "load_native takes one descriptor"});
-      auto candidate = Candidate::load(frame.fds[0].get(), *table_);
+      if (frame.fds.empty())
+        return std::unexpected(Fault{FaultKind::protocol, "load_native takes a descriptor"});
+      auto candidate = Candidate::load(frame.fds, *table_);
       if (!candidate) return std::unexpected(candidate.error());
       candidate_ = std::move(*candidate);
     }

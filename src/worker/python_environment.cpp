@@ -20,12 +20,18 @@ import importlib.metadata as m, json, os, sys, sysconfig
 def version(n):
     try: return m.version(n)
     except Exception: return None
+def tvm_ffi():
+    try: folder = os.path.abspath(str(m.distribution("apache-tvm-ffi").locate_file("tvm_ffi")))
+    except Exception: return ""
+    files = ["include/tvm/ffi/c_api.h", "lib/libtvm_ffi.so"]
+    return folder if all(os.path.isfile(os.path.join(folder, f)) for f in files) else ""
 paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.path.dirname(sys.executable),
          os.path.dirname(os.path.realpath(sys.executable)), *sysconfig.get_paths().values(), *[p for p in sys.path if p]]
 packages = ["triton", "helion", "nvidia-cutlass-dsl", "tilelang", "cuda-tile", "nvidia-cuda-tileiras",
             "cupy-cuda13x", "cupy-cuda12x", "cupy", "apache-tvm-ffi", "ninja"]
 print(json.dumps({"python": sys.version.split()[0], "torch": version("torch"),
                   "headers": os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")),
+                  "tvm_ffi": tvm_ffi(),
                   "packages": {n: version(n) for n in packages if version(n)},
                   "folders": sorted({p for q in paths for p in (os.path.abspath(q), os.path.realpath(q)) if os.path.isdir(p)})}))
 )py";
@@ -122,6 +128,7 @@ std::expected<PythonEnvironment, std::string> probe_python(const std::string& ch
       root && *root == '/' &&
       ::access((std::string(root) + "/include/kittens.cuh").c_str(), R_OK) == 0)
     environment.thunderkittens = root;
+  environment.tvm_ffi = json.value("tvm_ffi", std::string());
   // Sorted, so that a folder comes before those below it.
   for (const auto& entry : json["folders"]) {
     const auto folder = entry.get<std::string>();
@@ -131,6 +138,11 @@ std::expected<PythonEnvironment, std::string> probe_python(const std::string& ch
       environment.folders.push_back(folder);
   }
   return environment;
+}
+
+std::string PythonEnvironment::version_of(std::string_view package) const {
+  const auto found = packages.find(package);
+  return found == packages.end() ? std::string() : found->second;
 }
 
 }  // namespace kb::worker

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kb::worker {
@@ -22,7 +23,11 @@ struct PythonEnvironment {
   /// name that pip knows it by.
   std::map<std::string, std::string, std::less<>> packages;
   std::string
-      thunderkittens;  ///< $THUNDERKITTENS_ROOT where it holds include/kittens.cuh, or empty
+      thunderkittens;   ///< $THUNDERKITTENS_ROOT where it holds include/kittens.cuh, or empty
+  std::string tvm_ffi;  ///< where apache-tvm-ffi has its include/ and lib/, absolute, or empty
+
+  /// Of one of `packages`, or empty.
+  std::string version_of(std::string_view package) const;
 };
 
 /// `--python PATH` if given, else $KERNELBENCH_PYTHON, else an active virtual environment's, else

@@ -155,12 +155,17 @@ kb_call CallTable::call(std::size_t index, void* state) const {
   return call;
 }
 
-std::expected<Candidate, Fault> Candidate::load(int library_fd, const CallTable& table) {
-  const std::string path = "/proc/self/fd/" + std::to_string(library_fd);
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return std::unexpected(Fault{
-        FaultKind::load, std::string("the kernel's library cannot be loaded: ") + ::dlerror()});
+std::expected<Candidate, Fault> Candidate::load(std::span<const FileDescriptor> libraries,
+                                                const CallTable& table) {
+  void* library = nullptr;
+  for (const auto& file : libraries) {
+    // Once loaded, a library is found by its own name, wherever its file lies.
+    const std::string path = "/proc/self/fd/" + std::to_string(file.get());
+    library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      return std::unexpected(Fault{
+          FaultKind::load, std::string("the kernel's library cannot be loaded: ") + ::dlerror()});
+  }
   Candidate candidate;
   candidate.run_ = reinterpret_cast<kb_run_fn>(::dlsym(library, "kb_run"));
   if (!candidate.run_)

@@ -8,10 +8,12 @@
 #include <deque>
 #include <expected>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "worker/fault.h"
+#include "worker/file_descriptor.h"
 
 namespace kb::worker::native {
 
@@ -68,9 +70,11 @@ class Candidate {
   Candidate& operator=(Candidate&& other) noexcept;
   ~Candidate();  ///< calls kb_destroy
 
-  /// dlopen of an inherited descriptor, then kb_create if there is one. Fault: load, runtime or
+  /// dlopen of inherited descriptors, of which the last is the candidate's own library and the
+  /// others are what it needs; then kb_create if there is one. Fault: load, runtime or
   /// out_of_memory.
-  static std::expected<Candidate, Fault> load(int library_fd, const CallTable& table);
+  static std::expected<Candidate, Fault> load(std::span<const FileDescriptor> libraries,
+                                              const CallTable& table);
   /// The null stub that calibrates the clock: its calls do nothing, successfully.
   static Candidate stub();
   bool is_stub() const;
