@@ -46,10 +46,12 @@ constexpr const FlagFacts* find_flag(std::string_view name) {
   return found == std::end(kFlags) ? nullptr : found;
 }
 
-/// What a flag says; empty for one that is not known.
+/// What a flag says; empty for one that is not known. (A loop: UBSan's checks of pointers are no
+/// constant expressions.)
 constexpr std::string_view meaning_of_flag(std::string_view name) {
-  const auto* const facts = find_flag(name);
-  return facts == nullptr ? std::string_view() : facts->meaning;
+  for (const FlagFacts& facts : kFlags)
+    if (facts.name == name) return facts.meaning;
+  return {};
 }
 
 /// The name of a flag that the table has and explains; made of a literal, and checked by the
