@@ -241,6 +241,10 @@ class GenerateTest(unittest.TestCase):
         self.assertIn(f'problems is "{mine}" there and not set now', done.stderr)
         self.assertEqual(len(self.server.requests()), 1)
         self.assertEqual(self.generate("good", "--problems", "nowhere").returncode, 2)
+        # What judges the folder without a word takes its problems, not the bundled ones: ReLU is not twice x.
+        run = subprocess.run([BINARY, "run", str(self.run_folder), "--device", "cpu", "--pairs", "1", "--no-stress"],
+                             capture_output=True, text=True, timeout=300, check=False)
+        self.assertIn("wrong_value", run.stdout, run.stderr)
 
     def test_a_subset(self):
         command = [BINARY, "generate", str(self.run_folder), "--base-url", self.server.url, "--model", "good",

@@ -289,6 +289,13 @@ class BenchTest(LoopTest):
         self.assertIn("bf16", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_a_report_that_cannot_be_written_is_not_paid_for(self):
+        self.serve(FAST)
+        done = self.run_command(self.asking("--html", str(self.folder / "nowhere/report.html")))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nowhere/report.html cannot be written: No such file or directory", done.stderr)
+        self.assertEqual(self.server.requests(), [])
+
     def test_kernels_for_a_gpu_are_not_paid_for_without_one(self):
         self.serve("```python\n```\n")
         self.environment = {**self.environment, "CUDA_VISIBLE_DEVICES": ""}

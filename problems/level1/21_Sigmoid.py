@@ -5,7 +5,10 @@ import torch.nn as nn
 batch_size = 4096
 dim = 393216
 
-SIZES = {"small": {"batch_size": 64, "dim": 24576}}
+SIZES = {
+    "small": {"batch_size": 64, "dim": 24576},
+    "24gb": {"batch_size": 2048},
+}
 
 
 class Model(nn.Module):

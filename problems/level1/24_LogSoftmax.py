@@ -5,7 +5,10 @@ import torch.nn as nn
 batch_size = 4096
 dim = 393216
 
-SIZES = {"small": {"batch_size": 16, "dim": 98304}}
+SIZES = {
+    "small": {"batch_size": 16, "dim": 98304},
+    "24gb": {"batch_size": 2048},
+}
 ALTERED = (
     "Inputs are normal and wide: the sum of exponentials of uniform ones in [0, 1) is nearly "
     "the same in each row."

@@ -5,7 +5,10 @@ import torch.nn as nn
 batch_size = 4096
 dim = 393216
 
-SIZES = {"small": {"batch_size": 64, "dim": 24576}}
+SIZES = {
+    "small": {"batch_size": 64, "dim": 24576},
+    "24gb": {"batch_size": 2048},
+}
 ALTERED = (
     "Inputs are normal: uniform in [0, 1), as the public ones are, they would only be "
     "multiplied by a constant."

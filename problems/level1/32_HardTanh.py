@@ -6,7 +6,10 @@ import torch.nn.functional as F
 batch_size = 4096
 dim = 393216
 
-SIZES = {"small": {"batch_size": 64, "dim": 24576}}
+SIZES = {
+    "small": {"batch_size": 64, "dim": 24576},
+    "24gb": {"batch_size": 2048},
+}
 ALTERED = (
     "Inputs are normal: uniform in [0, 1), as the public ones are, the operation would return "
     "them unchanged."

@@ -8,7 +8,10 @@ height = 2048
 width = 2048
 kernel_size = 11
 
-SIZES = {"small": {"batch_size": 2, "channels": 8, "height": 256, "width": 256}}
+SIZES = {
+    "small": {"batch_size": 2, "channels": 8, "height": 256, "width": 256},
+    "24gb": {"batch_size": 8},
+}
 
 
 class Model(nn.Module):

@@ -9,7 +9,10 @@ kernel_size = 3
 width = 1024
 height = 1024
 
-SIZES = {"small": {"batch_size": 2, "width": 64, "height": 64}}
+SIZES = {
+    "small": {"batch_size": 2, "width": 64, "height": 64},
+    "24gb": {"batch_size": 8},
+}
 
 
 class Model(nn.Module):

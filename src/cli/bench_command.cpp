@@ -9,6 +9,7 @@
 #include "cli/loop.h"
 #include "cli/run.h"
 #include "cli/score.h"
+#include "cli/scoring.h"
 #include "problem/problem.h"
 
 namespace kb::cli {
@@ -21,6 +22,7 @@ struct BenchFlags {
 };
 
 int bench(BenchFlags flags) {
+  if (!flags.score.html.empty()) expect_output_folder(flags.score.html);
   share_words(flags.generate.prompting, flags.run.judging);
   const std::string& folder = flags.run.samples.folder = flags.score.run = flags.generate.folder;
   flags.run.samples.problems = flags.generate.problems;

@@ -14,6 +14,9 @@
 namespace kb::cli {
 namespace {
 
+constexpr double kMemoryGb = 8;
+// Models are made on the host; the largest of the bundled ones (level3/2) takes 8.6 GB there.
+constexpr double kGpuMemoryGb = 16;
 // Less than this and no worker starts.
 constexpr double kLeastMemoryGb = 0.25;
 
@@ -93,9 +96,9 @@ void add_model_options(CLI::App& app, JudgingFlags& flags) {
                  "CPU threads of the model, on both sides; default every CPU")
       ->check(CLI::Range(1, 4096));
   app.add_option("--memory", flags.memory_gb,
-                 "GB of the host's memory that a worker may allocate, beside inputs and outputs")
-      ->check(CLI::Range(kLeastMemoryGb, 1e6))
-      ->capture_default_str();
+                 "GB of the host's memory that a worker may allocate, beside inputs and outputs; "
+                 "default 8, with a GPU 16")
+      ->check(CLI::Range(kLeastMemoryGb, 1e6));
   app.add_option("--timeout", flags.timeout_s, "seconds for one evaluation, compilation aside")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -209,7 +212,10 @@ judge::Options options_from(const JudgingFlags& flags, const std::string& device
   options.pairs = flags.pairs;
   options.threads = flags.threads;
   options.excessive_speedup = flags.excessive_speedup;
-  options.memory_bytes = static_cast<std::uint64_t>(flags.memory_gb * 1e9);
+  const double memory_gb = flags.memory_gb > 0                      ? flags.memory_gb
+                           : judge::kind_of_device(device) == "cpu" ? kMemoryGb
+                                                                    : kGpuMemoryGb;
+  options.memory_bytes = static_cast<std::uint64_t>(memory_gb * 1e9);
   options.limits = {limit_of(flags.compile_timeout_s), limit_of(flags.load_timeout_s),
                     limit_of(flags.first_call_timeout_s), limit_of(flags.call_timeout_s),
                     limit_of(flags.timeout_s)};

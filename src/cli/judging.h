@@ -36,7 +36,7 @@ struct JudgingFlags {
   bool no_stress = false;
   bool no_timing = false;
   double excessive_speedup = 10;
-  double memory_gb = 8;
+  double memory_gb = 0;  ///< 0: by the device
   double compile_timeout_s = 300, load_timeout_s = 60, first_call_timeout_s = 180,
          call_timeout_s = 10, timeout_s = 600;
 };

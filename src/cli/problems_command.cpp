@@ -37,9 +37,13 @@ std::string cell(const std::string& text) {
 int list(const ListFlags& flags) {
   const Selection selection(flags.selection);
   auto rows = nlohmann::json::array();
+  // Of a subset it says why each is there.
+  const bool reasons = !flags.selection.subset.empty();
   if (flags.markdown)
-    fmt::print("| id | name | family | {} |\n| --- | --- | --- | --- |\n",
-               flags.selection.subset.empty() ? "what it does" : "why it is there");
+    fmt::print("{}", reasons
+                         ? "| id | name | family | why it is there |\n| --- | --- | --- | --- |\n"
+                         : "| id | name | family | what it does | altered |\n"
+                           "| --- | --- | --- | --- | --- |\n");
   for (const auto& entry : selection.catalog().entries()) {
     if (!selection.has(entry)) continue;
     const auto problem = value_or_usage_error(selection.catalog().load(entry.id));
@@ -52,10 +56,9 @@ int list(const ListFlags& flags) {
       if (!reason.empty()) row["reason"] = reason;
       rows.push_back(std::move(row));
     } else if (flags.markdown) {
-      const auto altered =
-          problem.altered.empty() ? "" : fmt::format(" *Altered:* {}", problem.altered);
-      fmt::print("| {} | {} | {} | {} |\n", entry.id.text(), cell(entry.name), problem.family,
-                 cell(reason.empty() ? problem.summary + altered : reason));
+      fmt::print("| {} | {} | {} | {} |", entry.id.text(), cell(entry.name), problem.family,
+                 cell(reasons ? reason : problem.summary));
+      fmt::print("{}\n", reasons ? "" : fmt::format(" {} |", cell(problem.altered)));
     } else {
       fmt::print("{:<11} {:<44} {:<23} {}{}\n", entry.id.text(), entry.name, problem.family,
                  reason.empty() ? problem.summary : reason,

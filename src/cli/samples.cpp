@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <thread>
@@ -33,6 +36,21 @@ void add_jobs_option(CLI::App& app, SampleFlags& flags) {
       ->check(CLI::Range(1, 1024));
 }
 
+namespace {
+
+// The set that `generate` asked about, where the folder is one of its: its kernels are for no
+// other.
+std::string set_of(const SampleFlags& flags) {
+  if (!flags.problems.empty()) return flags.problems;
+  std::ifstream file(std::filesystem::path(flags.folder) / "generate.json");
+  const auto configuration = nlohmann::json::parse(file, nullptr, false);
+  if (!configuration.is_object()) return "";
+  const auto set = configuration.find("problems");
+  return set != configuration.end() && set->is_string() ? set->get<std::string>() : "";
+}
+
+}  // namespace
+
 std::vector<problem::Sample> select_samples(const SampleFlags& flags) {
   auto samples = value_or_usage_error(problem::find_samples(flags.folder));
   if (!flags.levels.empty())
@@ -46,8 +64,8 @@ std::vector<problem::Sample> select_samples(const SampleFlags& flags) {
     });
   }
   if (!flags.subset.empty()) {
-    const auto subset = value_or_usage_error(problem::load_subset(
-        value_or_usage_error(problem::find_set(flags.problems)), flags.subset));
+    const auto subset = value_or_usage_error(
+        problem::load_subset(value_or_usage_error(problem::find_set(set_of(flags))), flags.subset));
     std::erase_if(samples, [&](const auto& s) {
       return std::ranges::find(subset, s.id, &problem::SubsetEntry::id) == subset.end();
     });
@@ -70,7 +88,7 @@ std::vector<problem::Sample> select_samples(const SampleFlags& flags) {
 
 problem::Catalog open_set(const SampleFlags& flags) {
   return value_or_usage_error(
-      problem::Catalog::open(value_or_usage_error(problem::find_set(flags.problems))));
+      problem::Catalog::open(value_or_usage_error(problem::find_set(set_of(flags)))));
 }
 
 std::string label_of(const problem::Sample& sample) {

@@ -16,8 +16,10 @@ struct SampleFlags {
   std::string folder;
   std::vector<int> levels;
   std::string ids;
-  std::string problems;  ///< the set, as problem::find_set takes it
-  std::string subset;    ///< of that set
+  /// The set, as problem::find_set takes it; empty: the one that the folder's generate.json names,
+  /// else the bundled one.
+  std::string problems;
+  std::string subset;  ///< of that set
   int draw = 0;
   std::uint64_t seed = 0;
   unsigned jobs = 0;

@@ -232,6 +232,13 @@ void print_output(const OutputFlags& flags, const score::Report& report, const n
     fmt::print("{}", flags.markdown ? report.markdown() : report.text());
 }
 
+void expect_output_folder(const std::string& path) {
+  const auto folder = fs::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    throw UsageError(
+        fmt::format("{} cannot be written: {}", printable(path, false), std::strerror(errno)));
+}
+
 void write_output_file(const std::string& path, const std::string& bytes) {
   const fs::path file(path);
   std::error_code error;
