@@ -113,6 +113,16 @@ std::vector<Metric> columns_of(const Metric& metric) {
 
 }  // namespace
 
+namespace {
+
+// The cells before the metrics.
+std::vector<std::string> beginning_of(const Entry& entry) {
+  return {std::to_string(entry.rank), clean(entry.run), std::to_string(entry.summary.problems),
+          std::to_string(entry.summary.attempted)};
+}
+
+}  // namespace
+
 Table to_table(const std::vector<Entry>& entries, const Metric& metric) {
   const auto columns = columns_of(metric);
   std::vector<std::string> header{"rank", "run", "problems", "attempted", metric.name, "95%"};
@@ -123,9 +133,7 @@ Table to_table(const std::vector<Entry>& entries, const Metric& metric) {
   }
   Table table(std::move(header), std::move(alignment));
   for (const Entry& entry : entries) {
-    std::vector<std::string> row{std::to_string(entry.rank), clean(entry.run),
-                                 std::to_string(entry.summary.problems),
-                                 std::to_string(entry.summary.attempted)};
+    auto row = beginning_of(entry);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto value = value_of(entry.summary, columns[i]);
       row.push_back(value ? fmt::format("{:.3f}", value->value) : "-");
@@ -146,9 +154,7 @@ Table to_numbers(const std::vector<Entry>& entries, const Metric& metric) {
   std::string alignment(header.size(), 'r');
   Table table(std::move(header), std::move(alignment));
   for (const Entry& entry : entries) {
-    std::vector<std::string> row{std::to_string(entry.rank), clean(entry.run),
-                                 std::to_string(entry.summary.problems),
-                                 std::to_string(entry.summary.attempted)};
+    auto row = beginning_of(entry);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto value = value_of(entry.summary, columns[i]);
       row.push_back(value ? fmt::format("{}", value->value) : "");
