@@ -212,13 +212,12 @@ std::expected<Turn, Failure> Contestant::turn(milliseconds limit_per_call,
   const auto check = [&] { device_.begin_check(list_checks(), secret_seed()); };
   // On a GPU the closing holds the device until the check is there: work that comes late must not
   // find a gap between the two.
-  const auto closing = [&] {
+  auto turn = worker_.run(limit, [&] {
     device_.begin_closing();
     const auto over = device_.closed();
     if (device_.ends_turns()) check();
     return over;
-  };
-  auto turn = worker_.run(limit, closing, polls_for_done(device_));
+  });
   if (!turn) return std::unexpected(failure_of(turn.error()));
   if (!native()) pid_ = worker_.process().program_pid().value_or(0);
   if (!device_.ends_turns()) check();

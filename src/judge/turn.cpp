@@ -24,19 +24,14 @@ int arm_turn(worker::Worker& worker, Device& device, std::span<const worker::Cal
   return kAttempts;
 }
 
-bool polls_for_done(const Device& device) {
-  return device.ends_turns() && std::thread::hardware_concurrency() > 2;
-}
-
 std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, Device& device,
                                                        worker::milliseconds limit) {
-  const auto closing = [&device] {
+  return worker.run(limit, [&device] {
     device.begin_closing();
     const auto over = device.closed();
     device.release();
     return over;
-  };
-  return worker.run(limit, closing, polls_for_done(device));
+  });
 }
 
 }  // namespace kb::judge

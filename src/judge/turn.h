@@ -24,10 +24,6 @@ inline int num_stub_turns(const Device& device) {
   return device.ends_turns() ? 40 : 12;
 }
 
-/// Whether a CPU is there to poll for the end of a turn: on a GPU the model's own work is
-/// elsewhere.
-bool polls_for_done(const Device& device);
-
 /// The turn that was armed, of one of our own workers, closed by the device and not checked.
 std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, Device& device,
                                                        worker::milliseconds limit);

@@ -21,7 +21,6 @@ constexpr int kSocketInside = 3;
 // While a worker computes the judge sleeps; it wakes this often to see whether the process died
 // without a word.
 constexpr std::int64_t kWatchIntervalNs = 50'000'000;
-constexpr milliseconds kPolled{100};
 
 FaultKind kind_from_name(std::string_view name) {
   if (name == "problem") return FaultKind::problem;
@@ -204,17 +203,12 @@ void Worker::ring(Command command) {
 }
 
 std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
-                                          const Closing& closing, bool polls) {
+                                          const Closing& closing) {
   auto& bell = doorbell();
   const std::uint32_t sequence = sequence_;
   const auto start = Clock::now();
   if (!process_->thaw()) return std::unexpected(describe_unruly());
   const auto deadline = start + limit;
-  // Beyond that a microsecond no longer matters, and somebody has to notice that the worker is
-  // dead.
-  const auto polled = polls ? std::min(deadline, start + kPolled) : start;
-  while (bell.done.load(std::memory_order_acquire) != sequence && Clock::now() < polled) {
-  }
   for (;;) {
     const auto done = bell.done.load(std::memory_order_acquire);
     if (done == sequence) break;
@@ -263,8 +257,8 @@ void Worker::arm(std::span<const Call> calls, bool reseed) {
   ring(Command::run);
 }
 
-std::expected<Turn, Fault> Worker::run(milliseconds limit, const Closing& closing, bool polls) {
-  return answer(limit, true, closing, polls);
+std::expected<Turn, Fault> Worker::run(milliseconds limit, const Closing& closing) {
+  return answer(limit, true, closing);
 }
 
 std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {

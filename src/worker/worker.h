@@ -81,11 +81,8 @@ class Worker {
   /// Rings for a turn of `calls` (1 … kMaxCalls) in order. The worker is stopped, and answers when
   /// run() lets it go: nothing that anyone but the kernel's scheduler could see happens then.
   void arm(std::span<const Call> calls, bool reseed);
-  /// The timed turn that was armed. `polls`: `done` is polled for, by a CPU that the worker can do
-  /// without. It is seen some 50 us sooner then, and what a turn costs by itself is the less: so
-  /// much the less can a worker save that says `done` too early.
-  std::expected<Turn, Fault> run(milliseconds limit, const Closing& closing = {},
-                                 bool polls = false);
+  /// The timed turn that was armed.
+  std::expected<Turn, Fault> run(milliseconds limit, const Closing& closing = {});
   /// Thaws and returns to serving requests.
   std::expected<void, Fault> leave_turns(milliseconds limit);
 
@@ -112,7 +109,7 @@ class Worker {
   void ring(Command command);
   // Lets it go, and waits for the answer and the freeze.
   std::expected<Turn, Fault> answer(milliseconds limit, bool freeze_after,
-                                    const Closing& closing = {}, bool polls = false);
+                                    const Closing& closing = {});
   Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(control_->bytes().data()); }
 
   std::unique_ptr<sandbox::Process> process_;
