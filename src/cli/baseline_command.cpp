@@ -13,6 +13,7 @@
 #include "cli/baseline.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/output_file.h"
 #include "cli/problem_selection.h"
 #include "cli/run.h"
 #include "cli/scoring.h"

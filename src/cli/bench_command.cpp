@@ -7,9 +7,9 @@
 #include "cli/failure.h"
 #include "cli/generate.h"
 #include "cli/loop.h"
+#include "cli/output_file.h"
 #include "cli/run.h"
 #include "cli/score.h"
-#include "cli/scoring.h"
 #include "problem/problem.h"
 
 namespace kb::cli {

@@ -5,7 +5,7 @@
 #include "cli/failure.h"
 #include "cli/finding.h"
 #include "cli/judging.h"
-#include "cli/scoring.h"
+#include "cli/output_file.h"
 #include "judge/ceilings.h"
 #include "judge/device.h"
 #include "problem/installation.h"

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/score.h"
 #include "cli/scoring.h"

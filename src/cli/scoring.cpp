@@ -1,21 +1,18 @@
 #include "cli/scoring.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "build/files.h"
 #include "cli/baseline.h"
 #include "cli/failure.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "problem/problem.h"
 #include "score/baseline.h"
@@ -230,42 +227,6 @@ void print_output(const OutputFlags& flags, const score::Report& report, const n
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     fmt::print("{}", flags.markdown ? report.markdown() : report.text());
-}
-
-void expect_output_folder(const std::string& path) {
-  const auto folder = fs::path(path).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
-    throw UsageError(
-        fmt::format("{} cannot be written: {}", printable(path, false), std::strerror(errno)));
-}
-
-void write_output_file(const std::string& path, const std::string& bytes) {
-  const fs::path file(path);
-  std::error_code error;
-  // A device or a pipe is written to: to put a file in the place of /dev/null would break the
-  // machine.
-  const auto status = fs::status(file, error);
-  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    std::ofstream stream(file, std::ios::binary);
-    if (!(stream << bytes << std::flush))
-      throw UsageError(fmt::format("{} cannot be written", printable(path, false)));
-    return;
-  }
-  const fs::path draft =
-      file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
-  const auto fail = [&](const std::string& reason) {
-    throw UsageError(fmt::format("{} cannot be written: {}", printable(path, false), reason));
-  };
-  if (fs::is_directory(status)) fail("it is a folder");
-  if (const auto written = build::write_file(draft, bytes, 0644, false); !written) {
-    fs::remove(draft, error);
-    fail(std::strerror(written.error()));
-  }
-  fs::rename(draft, file, error);
-  if (!error) return;
-  const std::string reason = error.message();
-  fs::remove(draft, error);
-  fail(reason);
 }
 
 }  // namespace kb::cli

@@ -50,9 +50,4 @@ void add_output_options(CLI::App& app, OutputFlags& flags);
 void print_output(const OutputFlags& flags, const score::Report& report, const nlohmann::json& json,
                   const score::Table& table);
 
-/// Writes a file by one rename. UsageError when it cannot be written.
-void write_output_file(const std::string& path, const std::string& bytes);
-/// UsageError where its folder admits no file: before work that is only written there in the end.
-void expect_output_folder(const std::string& path);
-
 }  // namespace kb::cli
