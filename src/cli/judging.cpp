@@ -64,16 +64,24 @@ std::filesystem::path companion(const std::string& name) {
   return folder / name;
 }
 
-void add_build_options(CLI::App& app, JudgingFlags& flags) {
-  app.add_option("--sandbox", flags.sandbox, "auto, require or none")
+void add_sandbox_option(CLI::App& app, std::string& sandbox) {
+  app.add_option("--sandbox", sandbox, "auto, require or none")
       ->check(CLI::IsMember({"auto", "require", "none"}))
       ->capture_default_str();
+}
+
+void add_python_option(CLI::App& app, std::string& python) {
+  app.add_option(
+      "--python", python,
+      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
+}
+
+void add_build_options(CLI::App& app, JudgingFlags& flags) {
+  add_sandbox_option(app, flags.sandbox);
   app.add_option("--compile-timeout", flags.compile_timeout_s, "seconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option(
-      "--python", flags.python,
-      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
+  add_python_option(app, flags.python);
   app.add_option("--cache", flags.cache, "folder of the build cache; default ~/.cache/kernelbench");
 }
 

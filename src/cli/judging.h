@@ -41,6 +41,8 @@ struct JudgingFlags {
          call_timeout_s = 10, timeout_s = 600;
 };
 
+void add_sandbox_option(CLI::App& app, std::string& sandbox);
+void add_python_option(CLI::App& app, std::string& python);
 /// The options that a compilation needs: --sandbox, --compile-timeout, --python, --cache.
 void add_build_options(CLI::App& app, JudgingFlags& flags);
 /// Those, and how a model is made and run: --size, --set, --precision, --device, --backend,

@@ -200,12 +200,8 @@ Command add_problems_check(CLI::App& problems) {
   app->add_option("--memory", flags->memory_gb,
                   "GB of the host's memory that one problem may use; default 4, on a GPU 32")
       ->check(CLI::Range(0.25, 1e6));
-  app->add_option("--sandbox", flags->sandbox, "auto, require or none")
-      ->check(CLI::IsMember({"auto", "require", "none"}))
-      ->capture_default_str();
-  app->add_option(
-      "--python", flags->python,
-      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
+  add_sandbox_option(*app, flags->sandbox);
+  add_python_option(*app, flags->python);
   app->add_flag("--json", flags->json, "print a JSON array");
   app->footer(
       "A finding is an output that does not vary with the inputs, is within tolerance of zero or "

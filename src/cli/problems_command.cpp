@@ -269,12 +269,8 @@ Command add_problems_show(CLI::App& problems) {
   app->add_option("--memory", flags->memory_gb, "GB that this may use")
       ->check(CLI::Range(0.25, 1e6))
       ->capture_default_str();
-  app->add_option("--sandbox", flags->sandbox, "auto, require or none")
-      ->check(CLI::IsMember({"auto", "require", "none"}))
-      ->capture_default_str();
-  app->add_option(
-      "--python", flags->python,
-      "the Python with PyTorch >= 2.9; default: an active virtual environment, .venv, python3");
+  add_sandbox_option(*app, flags->sandbox);
+  add_python_option(*app, flags->python);
   app->add_flag("--source", flags->source, "print the source alone");
   app->add_flag("--json", flags->json, "print one JSON object");
   app->footer("Example:  kernelbench problems show level1/19 --gpu h200");

@@ -37,9 +37,7 @@ struct ExportFlags {
 };
 
 void add_helper_options(CLI::App& app, HelperFlags& flags) {
-  app.add_option("--sandbox", flags.sandbox, "auto, require or none")
-      ->check(CLI::IsMember({"auto", "require", "none"}))
-      ->capture_default_str();
+  add_sandbox_option(app, flags.sandbox);
   app.add_option("--python", flags.python,
                  "the Python with pyarrow and datasets; default: an active virtual environment, "
                  ".venv, python3");
