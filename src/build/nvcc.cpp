@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -80,17 +81,23 @@ std::expected<Nvcc, int> examine(const fs::path& found) {
 
 }  // namespace
 
+std::vector<fs::path> path_folders() {
+  std::vector<fs::path> folders;
+  const char* search = std::getenv("PATH");
+  std::istringstream path(search == nullptr ? "" : search);
+  for (std::string folder; std::getline(path, folder, ':');) {
+    if (folder.starts_with('/')) folders.emplace_back(folder);
+  }
+  return folders;
+}
+
 std::vector<fs::path> nvcc_folders() {
   std::vector<fs::path> folders;
   if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home == '/') {
     folders.push_back(fs::path(home) / "bin");
   }
   folders.emplace_back("/usr/local/cuda/bin");
-  const char* search = std::getenv("PATH");
-  std::istringstream path(search == nullptr ? "" : search);
-  for (std::string folder; std::getline(path, folder, ':');) {
-    if (folder.starts_with('/')) folders.emplace_back(folder);
-  }
+  std::ranges::move(path_folders(), std::back_inserter(folders));
   return folders;
 }
 

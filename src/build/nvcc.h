@@ -19,6 +19,8 @@ struct Nvcc {
   std::string identity;
 };
 
+/// The folders of PATH that are absolute, in order.
+std::vector<std::filesystem::path> path_folders();
 /// Where nvcc is looked for: $CUDA_HOME/bin, /usr/local/cuda/bin, the folders of PATH.
 std::vector<std::filesystem::path> nvcc_folders();
 

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
-#include <sstream>
 #include <system_error>
 
 #include "build/capture.h"
+#include "build/nvcc.h"
 #include "profile/launch.h"
 #include "profile/operators.h"
 
@@ -78,11 +79,7 @@ std::string version_in(const std::string& words) {
 }  // namespace
 
 std::vector<fs::path> ncu_folders() {
-  std::vector<fs::path> folders;
-  const char* search = std::getenv("PATH");
-  std::istringstream path(search == nullptr ? "" : search);
-  for (std::string folder; std::getline(path, folder, ':');)
-    if (folder.starts_with('/')) folders.emplace_back(folder);
+  auto folders = build::path_folders();
   if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home == '/')
     folders.push_back(fs::path(home) / "bin");
   folders.emplace_back("/usr/local/cuda/bin");
