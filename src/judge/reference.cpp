@@ -116,19 +116,17 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
             [&] { return reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); });
         !done)
       return std::unexpected(done.error());
-  if (!options.sealed_timing()) {
-    reference->loaded_ = true;
-    return reference;
-  }
-  if (const int calls = reference->plan_.max_calls; calls > 1)
+  const bool sealed = options.sealed_timing();
+  if (const int calls = reference->plan_.max_calls; sealed && calls > 1)
     if (auto done = step("overhead", [&] { return reference->measure_overhead(calls); }); !done)
       return std::unexpected(done.error());
-  const auto alone = step("solo", [&]() -> std::expected<void, Fault> {
+  const auto solo = [&]() -> std::expected<void, Fault> {
     if (auto turns = reference->solo(reference->plan_.max_calls); !turns)
       return std::unexpected(turns.error());
     return {};
-  });
-  if (!alone) return std::unexpected(alone.error());
+  };
+  if (sealed)
+    if (auto done = step("solo", solo); !done) return std::unexpected(done.error());
   reference->loaded_ = true;
   return reference;
 }
