@@ -109,10 +109,23 @@ TEST(Baseline, OfTorchCompileHasTheCompiledModelsTimes) {
   const auto result = nlohmann::json::parse(rows[0].result_json, nullptr, false);
   ASSERT_EQ(verdict_of(result), "correct") << result["message"];
   const auto times = json_in(home.of("here") / "baseline_time_torch_compile_inductor_default.json");
-  // The turns of the candidate, which is the compiled model, and not of its reference.
+  // The turns of the candidate, which is the compiled model, and not of its reference: those with
+  // the most calls. (`time_us` may be of single calls, where these are slower.)
+  const double calls = result["calls_per_turn"], overhead_us = result["overhead_us"]["candidate"];
+  double least = 1e300, most = 0;
+  std::size_t turns = 0;
+  for (const auto& turn : result["turns"]) {
+    if (turn[0] != calls) continue;
+    const double us = (turn[2].get<double>() - overhead_us) / calls;
+    if (us <= 0) continue;  // no longer than an empty one
+    least = std::min(least, us);
+    most = std::max(most, us);
+    ++turns;
+  }
   const auto& relu = times["level1"]["19_ReLU.py"];
-  EXPECT_LE(relu["min"].get<double>(), result["time_us"].get<double>() / 1000);
-  EXPECT_GE(relu["max"].get<double>(), result["time_us"].get<double>() / 1000);
+  EXPECT_EQ(relu["num_trials"], turns);
+  EXPECT_NEAR(relu["min"].get<double>(), least / 1000, 1e-9);
+  EXPECT_NEAR(relu["max"].get<double>(), most / 1000, 1e-9);
   EXPECT_FALSE(fs::exists(home.of("here") / "baseline_time_torch.json"));
 }
 
