@@ -62,6 +62,8 @@ struct Command {
   /// Host descriptor → number inside (3 and up); no other is inherited.
   std::vector<std::pair<int, int>> fds;
   Limits limits;
+  /// Others have the CPUs first: for compilers beside a judge. As far as the system allows.
+  bool gives_way = false;
 };
 
 /// How a process ended.

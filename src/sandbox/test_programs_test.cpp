@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,6 +22,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -46,6 +48,19 @@ void print_result(const std::string& what, bool worked) {
 int hello(const Arguments&) {
   print("hello\n");
   return 7;
+}
+
+// Its own, and where sessions are groups of the scheduler, the group's, if that differs.
+int show_priority(const Arguments&) {
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  print(fmt::format("nice {}\n", own));
+  if (std::FILE* file = std::fopen("/proc/self/autogroup", "r")) {
+    int group = own;
+    if (std::fscanf(file, "/autogroup-%*d nice %d", &group) == 1 && group != own)
+      print(fmt::format("group {}\n", group));
+    std::fclose(file);
+  }
+  return 0;
 }
 
 int list_environment(const Arguments&) {
@@ -240,6 +255,7 @@ int lock_processes(const Arguments&) {
 
 const std::map<std::string, std::function<int(const Arguments&)>> programs = {
     {"hello", hello},
+    {"show_priority", show_priority},
     {"list_environment", list_environment},
     {"list_fds", list_fds},
     {"try_to_read", try_to_read},
