@@ -140,8 +140,7 @@ int main(int argc, char** argv) {
   sandbox::Command command;
   command.argv = {environment.native_worker.string()};
   command.read_only.push_back({environment.native_worker.string(), "", false});
-  command.environment = worker::worker_environment(judge::thread_count(options));
-  worker::show_device(command, device->worker_needs());
+  worker::equip(command, judge::thread_count(options), device->worker_needs());
   auto started = steps.time("native worker: start", [&] {
     return must(worker::Worker::start(workshop.launcher(), command));
   });

@@ -51,8 +51,7 @@ kb::sandbox::Command native_command(unsigned threads, const kb::Device& device) 
   const auto program = kb::cli::companion("kernelbench-native-worker");
   command.argv = {program.string()};
   command.read_only.push_back({program.string(), "", false});
-  command.environment = kb::worker::worker_environment(threads);
-  kb::worker::show_device(command, device.worker_needs());
+  kb::worker::equip(command, threads, device.worker_needs());
   return command;
 }
 

@@ -92,6 +92,10 @@ struct WorkerNeeds {
   std::vector<std::string> device_nodes;  ///< absolute paths, those of this device only
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> folders;  ///< read-only
+  /// Each thread of a worker keeps to a CPU of its own, the first ones of the machine: where these
+  /// are what is timed. Workers at work side by side would share them: the main threads of all of
+  /// them the first one.
+  bool bind_threads = true;
 };
 
 class Device {

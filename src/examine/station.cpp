@@ -14,6 +14,12 @@ constexpr std::chrono::milliseconds kHelloLimit{300'000};
 constexpr std::uint64_t kWorkerBytes = 1ull << 30;
 constexpr const char* kWeightSeed = "42";  // the judge's
 
+// Stations work side by side.
+WorkerNeeds unbound(WorkerNeeds needs) {
+  needs.bind_threads = false;
+  return needs;
+}
+
 }  // namespace
 
 Station::Station(const Environment& environment, const Terms& terms)
@@ -22,8 +28,7 @@ Station::Station(const Environment& environment, const Terms& terms)
                                    .package_folder = environment.package_folder,
                                    .threads = 1,
                                    .memory_bytes = terms.memory_bytes + kWorkerBytes,
-                                   .needs = terms.needs,
-                                   .bind_threads = false}) {}
+                                   .needs = unbound(terms.needs)}) {}
 
 std::expected<void, Fault> Station::prepare() {
   if (worker_) return {};

@@ -89,7 +89,7 @@ Failure Contestant::failure_of(const Fault& fault) const {
 // limit of device memory.
 std::size_t Contestant::heap_bytes() const {
   const auto& spec = reference_.spec();
-  const std::size_t calls = static_cast<std::size_t>(reference_.plan().max_calls);
+  const std::size_t calls = static_cast<std::size_t>(reference_.plan().most_calls);
   const std::size_t wanted =
       kLeastHeapBytes +
       kHeapFactor * (calls * (spec.input_bytes() + spec.output_bytes()) + spec.param_bytes());
@@ -109,7 +109,7 @@ std::expected<void, Failure> Contestant::load() {
   // A torch worker makes its own outputs and has no use for the region.
   std::vector<worker::RegionRequest> regions;
   if (native()) regions.push_back({.name = "outputs", .float64 = false, .guard_bytes = guard});
-  layout_ = worker::plan_layout(spec, static_cast<unsigned>(reference_.plan().max_calls), regions,
+  layout_ = worker::plan_layout(spec, static_cast<unsigned>(reference_.plan().most_calls), regions,
                                 !native());
   const std::string device = kind_of_device(options_.device);
   auto layout = to_json(layout_, spec, device);

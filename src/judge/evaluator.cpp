@@ -16,7 +16,6 @@
 #include "judge/contestant.h"
 #include "judge/physics.h"
 #include "judge/session.h"
-#include "worker/cpus.h"
 
 namespace kb::judge {
 
@@ -101,10 +100,8 @@ struct Evaluator::Impl {
     sandbox::Command command;
     command.argv = {environment.native_worker.string()};
     command.read_only.push_back({environment.native_worker.string(), "", false});
-    command.environment = worker::worker_environment(thread_count(options));
     command.limits.memory_bytes = options.memory_bytes;
-    worker::show_device(command, device->worker_needs());
-    worker::restrict_cpus(command, thread_count(options));
+    worker::equip(command, thread_count(options), device->worker_needs());
     return command;
   }
 

@@ -110,10 +110,10 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
     return std::unexpected(done.error());
   if (auto done = step("plan", [&] { return reference->measure_alone(); }); !done)
     return std::unexpected(done.error());
-  if (reference->plan_.max_calls > 1)
+  if (reference->plan_.most_calls > 1)
     if (auto done = step(
             "share memory",
-            [&] { return reference->attach(static_cast<unsigned>(reference->plan_.max_calls)); });
+            [&] { return reference->attach(static_cast<unsigned>(reference->plan_.most_calls)); });
         !done)
       return std::unexpected(done.error());
   const bool sealed = options.sealed_timing();
@@ -411,8 +411,10 @@ std::expected<void, Fault> Reference::measure_alone() {
   plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
                               options_.pairs, gpu ? measure::kGpuTurnUs : measure::kCpuTurnUs,
                               gpu ? device_.free_bytes() / kSlotShare : measure::kCpuSlotBytes);
-  if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   if (!options_.timing) plan_.max_calls = 1;
+  if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
+  // On a CPU nothing can be gained by forging, so turns stay as they are planned.
+  if (!gpu || !spec_.repeatable || !options_.sealed_timing()) plan_.most_calls = plan_.max_calls;
   return {};
 }
 
@@ -437,6 +439,12 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
     if (i >= 2) stub_turns_.push_back({calls, timed->wall_us});
   }
   return {};
+}
+
+std::expected<void, Fault> Reference::ready_for(int calls) {
+  const bool known = std::ranges::any_of(
+      stub_turns_, [&](const measure::StubTurn& turn) { return turn.calls == calls; });
+  return known ? std::expected<void, Fault>() : measure_overhead(calls);
 }
 
 std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) {

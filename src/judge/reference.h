@@ -52,6 +52,9 @@ class Reference {
   /// Null-stub turns of a torch worker with this problem's inputs and outputs.
   const std::vector<measure::StubTurn>& stub_turns() const { return stub_turns_; }
   double call_us() const { return call_us_; }
+  /// Takes null-stub turns of `calls` calls, if there are none: for turns that are longer than
+  /// planned. A candidate must be frozen meanwhile.
+  std::expected<void, worker::Fault> ready_for(int calls);
   /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be
   /// frozen, but better does not exist.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo(int calls);

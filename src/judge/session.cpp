@@ -250,10 +250,10 @@ std::expected<void, Failure> Session::stress() {
 
 // Warm up by time, touching every slot: first calls fault pages in, start threads and fill code
 // caches.
-std::expected<bool, Failure> Session::warm_up(const measure::TurnPlan& plan) {
+std::expected<Session::Warm, Failure> Session::warm_up(const measure::TurnPlan& plan) {
   const auto tolerance = as_comparison(reference_.tolerances());
   const auto slots = static_cast<unsigned>(plan.max_calls);
-  bool may_batch = true;
+  Warm warm;
   const auto start = Clock::now();
   for (int round = 0; round < 2 || (ms_since(start) < kWarmUpMs && round < 20); ++round) {
     const auto calls = random_calls(plan.max_calls, slots);
@@ -268,12 +268,13 @@ std::expected<bool, Failure> Session::warm_up(const measure::TurnPlan& plan) {
       return std::unexpected(prepared.error());
     if (auto calm = disturbed(contestant_.arm_turn(calls)); !calm)
       return std::unexpected(calm.error());
-    if (auto timed = contestant_.turn(options_.limits.call, tolerance); !timed)
-      return std::unexpected(timed.error());
+    auto timed = contestant_.turn(options_.limits.call, tolerance);
+    if (!timed) return std::unexpected(timed.error());
+    warm.shortest_us = std::min(warm.shortest_us, timed->wall_us);
     if (auto checks = contestant_.checks(); !checks) return std::unexpected(checks.error());
-    if (contestant_.outputs_overlap()) may_batch = false;
+    if (contestant_.outputs_overlap()) warm.may_batch = false;
   }
-  return may_batch;
+  return warm;
 }
 
 std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
@@ -315,10 +316,24 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
 
 std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn>& candidate_stub) {
   measure::TurnPlan plan = reference_.plan();
+  auto warm = warm_up(plan);
+  if (!warm) return std::unexpected(warm.error());
+  if (warm->may_batch) {
+    // A much faster candidate than the reference has short turns: they get more calls.
+    const auto& stub = candidate_stub.empty() ? reference_.stub_turns() : candidate_stub;
+    const double busy_us = warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls);
+    auto longer = measure::lengthened(plan, reference_.call_us(), busy_us / plan.max_calls,
+                                      measure::kLeastGpuTurnUs, options_.timing_budget_ms);
+    if (options_.pairs > 0) longer.pairs = options_.pairs;
+    if (longer.max_calls > plan.max_calls) {
+      plan = longer;
+      if (auto ready = our(reference_.ready_for(plan.max_calls)); !ready) return ready;
+      warm = warm_up(plan);
+      if (!warm) return std::unexpected(warm.error());
+    }
+  }
   const auto slots = static_cast<unsigned>(plan.max_calls);
-  const auto may_batch = warm_up(plan);
-  if (!may_batch) return std::unexpected(may_batch.error());
-  if (!*may_batch) {
+  if (!warm->may_batch) {
     plan.max_calls = 1;
     plan.single_pairs = 0;
   }

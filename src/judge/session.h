@@ -56,8 +56,13 @@ class Session {
   std::expected<bool, Failure> stressed(Stress kind, std::uint64_t seed, const worker::Call& call,
                                         std::vector<Tolerance>& tolerance);
   std::expected<void, Failure> draw_many(std::span<const worker::Call> calls);
-  // Warms both sides up. False: the candidate's turns must have one call.
-  std::expected<bool, Failure> warm_up(const measure::TurnPlan& plan);
+  // What warming up has shown of the candidate.
+  struct Warm {
+    bool may_batch = true;      // false: its turns must have one call
+    double shortest_us = 1e30;  // of its turns' walls
+  };
+  // Warms both sides up with the plan's turns.
+  std::expected<Warm, Failure> warm_up(const measure::TurnPlan& plan);
   std::expected<measure::Pair, Failure> pair(std::span<const worker::Call> calls,
                                              bool candidate_first, std::string_view place);
   std::expected<void, Failure> conclude(measure::SpeedupInput input, int calls);

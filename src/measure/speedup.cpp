@@ -17,6 +17,12 @@ constexpr double kDisturbed = 1.02;
 // A time is never taken as less than this, so that a ratio stays finite where jitter exceeds the
 // call.
 constexpr double kFloorUs = 0.05;
+constexpr int kFewestPairs = 10;
+constexpr double kCallsOfAPair = 3;  // two timed turns and the expected outputs
+
+int single_pairs_of(const TurnPlan& plan) {
+  return plan.max_calls > 1 ? std::max(plan.pairs / 5, 8) : 0;
+}
 
 double call_us(double wall_us, int calls, const Overhead& overhead) {
   return std::max((wall_us - overhead.at(calls)) / calls, kFloorUs);
@@ -213,19 +219,33 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
     plan.max_calls =
         std::clamp(static_cast<int>(std::ceil(turn_us / std::max(call_us, 1.0))), 1, 16);
   const std::size_t fit = slot_bytes == 0 ? 16 : most_slot_bytes / slot_bytes;
-  plan.max_calls =
-      std::clamp(plan.max_calls, 1, std::max(static_cast<int>(std::min<std::size_t>(fit, 16)), 1));
-  // Two timed turns and the expected outputs.
-  const double cost_ms = pair_ms + 3 * call_us * plan.max_calls / 1000;
+  plan.most_calls = std::clamp(static_cast<int>(std::min<std::size_t>(fit, 16)), 1, 16);
+  plan.max_calls = std::clamp(plan.max_calls, 1, plan.most_calls);
+  const double cost_ms = pair_ms + kCallsOfAPair * call_us * plan.max_calls / 1000;
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
   // A slow call's wall is the call, a small one's is mostly jitter: the former needs few pairs, the
   // latter many.
   const bool short_turns = turn_us < kCpuTurnUs && call_us < 100;
-  const int least = call_us >= 200'000 ? 10 : 30;
+  const int least = call_us >= 200'000 ? kFewestPairs : 30;
   const int most = call_us >= 1000 ? 30 : short_turns ? 200 : 60;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
-  if (plan.max_calls > 1) plan.single_pairs = std::max(plan.pairs / 5, 8);
+  plan.single_pairs = single_pairs_of(plan);
+  return plan;
+}
+
+TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double least_us,
+                    double budget_ms) {
+  const double call_ms = kCallsOfAPair * call_us / 1000;
+  const double wanted = std::ceil(least_us / std::max(candidate_us, kFloorUs));
+  const double payable = 2 * budget_ms / (kFewestPairs * call_ms);
+  const double calls = std::min({wanted, payable, static_cast<double>(plan.most_calls)});
+  if (calls < plan.max_calls + 1) return plan;
+  plan.max_calls = static_cast<int>(calls);
+  const double affordable = budget_ms / (call_ms * plan.max_calls);
+  plan.pairs =
+      std::clamp(static_cast<int>(affordable), std::min(kFewestPairs, plan.pairs), plan.pairs);
+  plan.single_pairs = single_pairs_of(plan);
   return plan;
 }
 

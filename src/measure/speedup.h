@@ -107,12 +107,15 @@ inline constexpr double kMaxJitterShare = 0.2;
 /// Where forging could save more than this share of a candidate's turn, that counts as too short,
 /// too.
 inline constexpr double kMaxForgedShare = 0.2;
+/// So a candidate's turn on a GPU should be this long, a third to spare.
+inline constexpr double kLeastGpuTurnUs = 500;
 
 Speedup estimate_speedup(const SpeedupInput& input);
 
 /// How many calls the turns of a measurement have.
 struct TurnPlan {
   int max_calls = 1;     ///< K of most pairs
+  int most_calls = 1;    ///< what max_calls may be raised to: so many slots there are
   int pairs = 30;        ///< with max_calls
   int single_pairs = 0;  ///< extra pairs with K = 1, mixed in; 0 when max_calls is 1
 };
@@ -124,6 +127,11 @@ struct TurnPlan {
 /// most 16 and no more than `most_slot_bytes` hold.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
                     int forced_pairs, double turn_us, std::size_t most_slot_bytes);
+/// The plan for a candidate that takes `candidate_us` a call: where its turns would be shorter than
+/// `least_us`, the turns of both sides get more calls, as far as most_calls goes and ten pairs fit
+/// twice the budget; then fewer pairs where they do not fit it, ten at least. `call_us` as above.
+TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double least_us,
+                    double budget_ms);
 inline constexpr std::size_t kCpuSlotBytes = 256u << 20;
 /// What turns aim at. A CPU's doorbell jitters by some tens of microseconds a turn, so a shorter
 /// turn would be mostly noise; on a GPU the jitter is 2 µs, and the device keeps the time.

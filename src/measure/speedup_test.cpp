@@ -239,5 +239,36 @@ TEST(TurnPlan, FitsTheBudgetBetweenThirtyAndSixty) {
   EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurnUs, kCpuSlotBytes).pairs, 100);
 }
 
+// Ten candidates' calls of 60 us make a turn of over 500 us; the reference's turn takes what it
+// must.
+TEST(TurnPlan, GetsLongerForAFastCandidate) {
+  const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+  ASSERT_EQ(plan.max_calls, 1);
+  EXPECT_EQ(plan.most_calls, 16);
+  const auto longer = lengthened(plan, 4000, 60, kLeastGpuTurnUs, 6000);
+  EXPECT_EQ(longer.max_calls, 9);
+  EXPECT_EQ(longer.pairs, 30);
+  EXPECT_EQ(longer.single_pairs, 8);
+  EXPECT_EQ(lengthened(plan, 4000, 600, kLeastGpuTurnUs, 6000).max_calls, 1);
+  EXPECT_EQ(lengthened(plan, 4000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
+  EXPECT_EQ(lengthened(plan, 4000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
+}
+
+TEST(TurnPlan, GetsNoLongerThanSlotsAndBudgetAllow) {
+  const auto big =
+      plan_turns(4000, std::size_t{3} << 30, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+  EXPECT_EQ(lengthened(big, 4000, 60, kLeastGpuTurnUs, 6000).max_calls, 2);
+  // 10 pairs of 3 * 50 ms a call in 12 s: 8 calls.
+  const auto slow = plan_turns(50'000, 1 << 20, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+  const auto longer = lengthened(slow, 50'000, 20, kLeastGpuTurnUs, 6000);
+  EXPECT_EQ(longer.max_calls, 8);
+  EXPECT_EQ(longer.pairs, 10);
+}
+
+TEST(TurnPlan, OfFewPairsStaysOfFewPairs) {
+  const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 4, kGpuTurnUs, std::size_t{7} << 30);
+  EXPECT_EQ(lengthened(plan, 4000, 60, kLeastGpuTurnUs, 6000).pairs, 4);
+}
+
 }  // namespace
 }  // namespace kb::measure

@@ -6,30 +6,31 @@
 
 namespace kb::worker {
 
-std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads) {
+void equip(sandbox::Command& command, unsigned threads, const WorkerNeeds& needs) {
   const std::string count = std::to_string(threads);
-  return {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-          {"HOME", "/tmp"},
-          {"TMPDIR", "/tmp"},
-          {"LC_ALL", "C.UTF-8"},
-          {"OMP_NUM_THREADS", count},
-          {"MKL_NUM_THREADS", count},
-          {"OPENBLAS_NUM_THREADS", count},
-          // Without binding, the scheduler often wakes two threads of a team on one CPU, where the
-          // one spins in a barrier until the next tick (4 ms) lets the other run.
-          {"OMP_PROC_BIND", "true"},
-          {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
-          // PyTorch's profiler, which counts operations, has nothing to say about a missing GPU.
-          {"KINETO_LOG_LEVEL", "99"},
-          // malloc keeps what is freed, as a caching allocator does on a GPU. With glibc's default
-          // an eager model spends much of a large call in page faults, and any kernel with a
-          // preallocated output would look fast.
-          {"MALLOC_MMAP_MAX_", "0"},
-          {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
-          {"MALLOC_TOP_PAD_", "67108864"}};
-}
-
-void show_device(sandbox::Command& command, const WorkerNeeds& needs) {
+  command.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                         {"HOME", "/tmp"},
+                         {"TMPDIR", "/tmp"},
+                         {"LC_ALL", "C.UTF-8"},
+                         {"OMP_NUM_THREADS", count},
+                         {"MKL_NUM_THREADS", count},
+                         {"OPENBLAS_NUM_THREADS", count},
+                         {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
+                         // PyTorch's profiler, which counts operations, has nothing to say about a
+                         // missing GPU.
+                         {"KINETO_LOG_LEVEL", "99"},
+                         // malloc keeps what is freed, as a caching allocator does on a GPU. With
+                         // glibc's default an eager model spends much of a large call in page
+                         // faults, and any kernel with a preallocated output would look fast.
+                         {"MALLOC_MMAP_MAX_", "0"},
+                         {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
+                         {"MALLOC_TOP_PAD_", "67108864"}};
+  if (needs.bind_threads) {
+    // Without binding, the scheduler often wakes two threads of a team on one CPU, where the one
+    // spins in a barrier until the next tick (4 ms) lets the other run.
+    command.environment.emplace_back("OMP_PROC_BIND", "true");
+    restrict_cpus(command, threads);
+  }
   command.device_nodes = needs.device_nodes;
   command.environment.insert(command.environment.end(), needs.environment.begin(),
                              needs.environment.end());
@@ -69,10 +70,7 @@ sandbox::Command torch_command(const TorchPoolOptions& options) {
   sandbox::Command command;
   command.argv = {options.python.executable, "-I", "-B",
                   (options.package_folder / "kernelbench_worker/__main__.py").string()};
-  command.environment = worker_environment(options.threads);
-  if (!options.bind_threads)
-    std::erase_if(command.environment,
-                  [](const auto& variable) { return variable.first == "OMP_PROC_BIND"; });
+  equip(command, options.threads, options.needs);
   for (const auto& folder : options.python.folders) command.read_only.push_back({folder, "", true});
   command.read_only.push_back({options.package_folder.string(), "", false});
   if (const auto& root = options.python.thunderkittens; !root.empty()) {
@@ -86,8 +84,6 @@ sandbox::Command torch_command(const TorchPoolOptions& options) {
   // the memory limit bounds them.
   command.limits.max_file_bytes = command.limits.tmpfs_bytes = std::uint64_t{1} << 30;
   show_model_cache(command);
-  show_device(command, options.needs);
-  if (options.bind_threads) restrict_cpus(command, options.threads);
   return command;
 }
 

@@ -22,15 +22,11 @@ struct TorchPoolOptions {
   unsigned threads = 1;                  ///< of the model: OMP_NUM_THREADS and the like
   std::uint64_t memory_bytes = 8ull << 30;
   WorkerNeeds needs = {};  ///< of the device that the workers will use
-  /// Each thread keeps to a CPU of its own, the first ones of the machine: for what is timed.
-  /// Workers at work side by side would share them.
-  bool bind_threads = true;
 };
 
-/// The environment of every worker, native or torch: few variables, none of the caller's.
-std::vector<std::pair<std::string, std::string>> worker_environment(unsigned threads);
-/// Shows the device to the program: its nodes, its driver's folder, its variables.
-void show_device(sandbox::Command& command, const WorkerNeeds& needs);
+/// The environment and the CPUs of every worker, native or torch, and the device: its nodes, its
+/// driver's folder, its variables. None of the caller's variables, but PATH and the like of our own.
+void equip(sandbox::Command& command, unsigned threads, const WorkerNeeds& needs);
 
 /// The command of a torch worker, all but `--fd N`.
 sandbox::Command torch_command(const TorchPoolOptions& options);

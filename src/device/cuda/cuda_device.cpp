@@ -221,6 +221,7 @@ nlohmann::json CudaDevice::describe() const {
 
 WorkerNeeds CudaDevice::worker_needs() const {
   WorkerNeeds needs;
+  needs.bind_threads = false;
   needs.device_nodes = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
   if (access("/dev/nvidia-uvm-tools", F_OK) == 0)
     needs.device_nodes.emplace_back("/dev/nvidia-uvm-tools");
