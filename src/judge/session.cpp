@@ -344,6 +344,7 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   input.seed = secret_seed();
   const bool gpu = device_.ends_turns();
   input.process_spread = gpu ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
+  input.cold_us = reference_.cold_us();
   input.forgeable_us = gpu ? measure::kGpuForgeableUs : 0;
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
