@@ -68,6 +68,12 @@ class WorkerTest(unittest.TestCase):
 
 
 class Control(WorkerTest):
+    def test_open(self):
+        self.assertEqual(self.worker.request("open", device="cpu"), {"ok": True})
+        with self.assertRaises(WorkerFailed) as caught:
+            self.worker.request("open", device="abacus")
+        self.assertEqual(caught.exception.kind, "unsupported")
+
     def test_hello(self):
         hello = self.worker.hello
         self.assertEqual((hello["hello"], hello["protocol"], hello["pid"]), ("torch", 1, self.worker.process.pid))

@@ -30,7 +30,7 @@ PROTOCOL = 1
 MAX_FILTER_BYTES = 8 * 4096  # BPF_MAXINSNS instructions
 
 # The kind of an error that does not know its own, by request.
-_KINDS = {"load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
+_KINDS = {"open": "protocol", "load_problem": "problem", "load_candidate": "load", "export_params": "runtime",
           "inputs": "runtime", "expect": "runtime", "attach": "protocol", "turns": "runtime",
           "time": "runtime", "lint": "problem", "describe": "problem", "once": "problem",
           "measure": "runtime"}
@@ -65,7 +65,7 @@ class Worker:
         self._reference = None
         self._subject = None  # whose model the turns call
         self._operations = {
-            "load_problem": self._load_problem, "attach": self._attach,
+            "open": self._open, "load_problem": self._load_problem, "attach": self._attach,
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
             "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
             "lint": self._lint, "describe": self._describe, "once": self._once,
@@ -104,6 +104,9 @@ class Worker:
             self._channel.send({"ok": False, "error": {"kind": "protocol", "text": str(error)}})
 
     # ---- operations: (request, fds) → the reply's fields. What stays open is taken out of `fds`. ----
+
+    def _open(self, request, fds):
+        self._device = open_device(request["device"])
 
     def _attach(self, request, fds):
         layout = request["layout"]

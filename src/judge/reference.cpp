@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 
 namespace kb::judge {
 
@@ -100,8 +101,16 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
     const Timed timer(reference->load_phases_ms_[name]);
     return std::expected<void, Fault>(body());
   };
-  if (auto done = step("load_problem", [&] { return reference->load_problem(); }); !done)
-    return std::unexpected(done.error());
+  // The other worker makes its GPU context meanwhile, a third of a second; if it cannot, attach()
+  // says so.
+  std::jthread opening;
+  if (device.ends_turns())
+    opening = std::jthread([&worker = reference->timed_] {
+      (void)worker.request({{"op", "open"}, {"device", "cuda"}}, {}, kReferenceLimit);
+    });
+  const auto problem_loaded = step("load_problem", [&] { return reference->load_problem(); });
+  if (opening.joinable()) opening.join();
+  if (!problem_loaded) return std::unexpected(problem_loaded.error());
   if (auto done = step("share memory", [&] { return reference->attach(1); }); !done)
     return std::unexpected(done.error());
   // Before the times: what it needs of memory the allocator of the worker has then.
