@@ -137,7 +137,9 @@ class Attack : public testing::Test {
 
 // Attacks that serve one slot only, against a reference so slow that a turn is one call: serving
 // one slot is serving all of them, and nothing but the clock stands against the attack. The work
-// itself is short, so that it could hide in a gap. The sources of a test are judged in one `run`.
+// itself is short, so that it could hide in a gap. An input that nobody uses is so large that there
+// is one slot: otherwise so fast a candidate would get more calls a turn. The sources of a test are
+// judged in one `run`.
 class OneCallATurn : public Attack {
  protected:
   // 210 MB through the memory of the fastest card that we know (4.8 TB/s).
@@ -150,17 +152,18 @@ from torch import nn
 
 batch_size = 800
 dim = 32768
+ballast = 950_000_000
 
 
 class Model(nn.Module):
-    def forward(self, x):
+    def forward(self, x, unused):
         for _ in range(80):
             x = torch.relu(x)
         return x
 
 
 def get_inputs():
-    return [torch.randn(batch_size, dim)]
+    return [torch.randn(batch_size, dim), torch.zeros(ballast)]
 
 
 def get_init_inputs():
@@ -180,7 +183,8 @@ def get_init_inputs():
     }
   }
 
-  std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases) {
+  std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases,
+                                        const std::vector<std::string>& more = {}) {
     std::vector<nlohmann::json> results(cases.size(), nlohmann::json::object());
     const auto problems = folder_.path() / "problems", samples = folder_.path() / "samples";
     std::filesystem::create_directories(problems / "level1");
@@ -189,9 +193,12 @@ def get_init_inputs():
     for (std::size_t i = 0; i < cases.size(); ++i)
       std::ofstream(samples / ("level_1_problem_1_sample_" + std::to_string(i) + "_kernel.cu"))
           << cases[i].source;
-    const auto outcome =
-        kernelbench({"run", samples.string(), "--problems", problems.string(), "--device", "cuda:0",
-                     "--call-timeout", "3", "--trials", "1", "--no-stress"});
+    std::vector<std::string> words = {
+        "run",        samples.string(), "--problems", problems.string(), "--device",
+        "cuda:0",     "--call-timeout", "3",          "--trials",        "1",
+        "--no-stress"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = kernelbench(words);
     auto store = kb::store::Store::open(samples / "kernelbench.db");
     const auto rows = store ? store->rows() : std::vector<kb::store::Row>{};
     EXPECT_TRUE(rows && rows->size() == cases.size()) << outcome.out << outcome.err;
@@ -201,7 +208,7 @@ def get_init_inputs():
       if (sample >= results.size()) continue;
       results[sample] = nlohmann::json::parse(row.result_json);
       show(cases[sample].name, results[sample]);
-      if (results[sample]["verdict"] == "correct") {
+      if (results[sample]["verdict"] == "correct" && more.empty()) {
         EXPECT_EQ(results[sample]["calls_per_turn"], 1);
       }
     }
@@ -213,6 +220,18 @@ TEST_F(OneCallATurn, HonestKernelIsCorrect) {
   const auto json = judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}).front();
   EXPECT_EQ(json["verdict"], "correct");
   EXPECT_GT(time_us(json), kFloorUs);
+}
+
+// Seventy times as fast as the reference: a turn of one call would be so short that a forged `done`
+// could have made it. Its turns get more calls, and single calls agree with them.
+TEST_F(OneCallATurn, MoreCallsForAFastKernel) {
+  const auto json =
+      judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}, {"--set", "ballast=1"})
+          .front();
+  EXPECT_EQ(json["verdict"], "correct");
+  EXPECT_GE(json["calls_per_turn"], 6);
+  EXPECT_FALSE(has_flag(json, "below_resolution"));
+  EXPECT_FALSE(has_flag(json, "batch_dependent"));
 }
 
 TEST_F(Attack, HonestKernelIsTheYardstick) {
@@ -471,6 +490,34 @@ TEST_F(Attack, IllegalAddress) {
   EXPECT_EQ(json["verdict"], "runtime_error");
   const auto next = judge(kernel("", "launch(call, stream);"));
   EXPECT_EQ(next["verdict"], "correct");
+}
+
+// One `run`: the same judge, the same reference.
+TEST_F(Attack, AHundredKernelsAfterAnIllegalAddress) {
+  constexpr int kGood = 100;
+  const auto samples = folder_.path() / "samples";
+  std::filesystem::create_directories(samples);
+  const auto write = [&](int sample, const std::string& source) {
+    std::ofstream(samples / ("level_1_problem_19_sample_" + std::to_string(sample) + "_kernel.cu"))
+        << source;
+  };
+  write(0, kernel("__global__ void bad() { *(volatile int*)8 = 1; }",
+                  "bad<<<1, 1, 0, stream>>>(); launch(call, stream);"));
+  for (int sample = 1; sample <= kGood; ++sample)
+    write(sample, kernel("", "launch(call, stream);"));
+  const auto outcome = kernelbench({"run", samples.string(), "--device", "cuda:0", "--size",
+                                    "small", "--no-stress", "--trials", "1", "--no-timing"});
+  auto store = kb::store::Store::open(samples / "kernelbench.db");
+  const auto rows = store ? store->rows() : std::vector<kb::store::Row>{};
+  ASSERT_TRUE(rows) << outcome.err;
+  std::map<std::string, int> verdicts;
+  for (const auto& row : *rows) {
+    const auto json = nlohmann::json::parse(row.result_json);
+    ++verdicts[(row.key.sample == 0 ? "first " : "") + json["verdict"].get<std::string>()];
+  }
+  EXPECT_THAT(verdicts, testing::UnorderedElementsAre(testing::Pair("first runtime_error", 1),
+                                                      testing::Pair("correct", kGood)))
+      << outcome.out << outcome.err;
 }
 
 TEST_F(Attack, KilledInMidTurn) {

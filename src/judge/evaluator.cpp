@@ -67,7 +67,10 @@ struct Evaluator::Impl {
   std::string reference_key;
   std::vector<measure::StubTurn> native_stub;
   Clock::time_point native_overhead_at{};
-  double reference_import_ms = 0;  // that the last evaluation waited for; 0: none
+  // Of the last evaluation: whether it had to load the reference, and how long it waited for the
+  // workers' imports.
+  bool reference_is_new = false;
+  double reference_import_ms = 0;
 
   Impl(const Environment& shared, const Options& asked, std::unique_ptr<Device> on)
       : environment(shared),
@@ -149,6 +152,7 @@ Result judge_one_of_many(Evaluator& evaluator, const problem::Problem& problem,
 std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Problem& problem) {
   const auto start = Clock::now();
   reference_import_ms = 0;
+  reference_is_new = false;
   if (reference && reference_key == problem.hash + problem.path.string()) return {};
   reference.reset();
   auto oracle = pool.take(), timed = pool.take();
@@ -165,6 +169,7 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   pool.resume();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
+  reference_is_new = true;
   reference_key = problem.hash + problem.path.string();
   return {};
 }
@@ -401,6 +406,9 @@ std::expected<Result, Refusal> Evaluator::evaluate(
     }
     result.phases_ms["reference"] = reference_ms;
     result.phases_ms["reference_import"] = impl_->reference_import_ms;
+    if (impl_->reference_is_new && impl_->reference)
+      for (const auto& [name, ms] : impl_->reference->load_phases_ms())
+        result.phases_ms["reference_" + name] = ms;
     if (result.verdict != Verdict::infrastructure_error && result.verdict != Verdict::out_of_memory)
       break;
     impl_->reference.reset();

@@ -108,13 +108,13 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
     opening = std::jthread([&worker = reference->timed_] {
       (void)worker.request({{"op", "open"}, {"device", "cuda"}}, {}, kReferenceLimit);
     });
-  const auto problem_loaded = step("load_problem", [&] { return reference->load_problem(); });
+  const auto problem_loaded = step("problem", [&] { return reference->load_problem(); });
   if (opening.joinable()) opening.join();
   if (!problem_loaded) return std::unexpected(problem_loaded.error());
-  if (auto done = step("share memory", [&] { return reference->attach(1); }); !done)
+  if (auto done = step("memory", [&] { return reference->attach(1); }); !done)
     return std::unexpected(done.error());
   // Before the times: what it needs of memory the allocator of the worker has then.
-  if (auto done = step("compare with float64", [&] { return reference->measure_error(); }); !done)
+  if (auto done = step("truth", [&] { return reference->measure_error(); }); !done)
     return std::unexpected(done.error());
   if (auto done = step("overhead", [&] { return reference->measure_overhead(1); }); !done)
     return std::unexpected(done.error());
@@ -122,7 +122,7 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
     return std::unexpected(done.error());
   if (reference->plan_.most_calls > 1)
     if (auto done = step(
-            "share memory",
+            "memory",
             [&] { return reference->attach(static_cast<unsigned>(reference->plan_.most_calls)); });
         !done)
       return std::unexpected(done.error());

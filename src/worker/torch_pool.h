@@ -25,7 +25,8 @@ struct TorchPoolOptions {
 };
 
 /// The environment and the CPUs of every worker, native or torch, and the device: its nodes, its
-/// driver's folder, its variables. None of the caller's variables, but PATH and the like of our own.
+/// driver's folder, its variables. None of the caller's variables, but PATH and the like of our
+/// own.
 void equip(sandbox::Command& command, unsigned threads, const WorkerNeeds& needs);
 
 /// The command of a torch worker, all but `--fd N`.
