@@ -91,7 +91,7 @@ std::vector<std::string> processes_in(const fs::path& folder) {
 class BuildTest : public ::testing::TestWithParam<sandbox::Mode> {
  protected:
   void SetUp() override {
-    include = fs::path(__FILE__).parent_path().parent_path().parent_path() / "include";
+    include = fs::path(KERNELBENCH_SOURCE_DIR) / "include";
     if (GetParam() == sandbox::Mode::require && !launcher.unavailable_reason().empty()) {
       GTEST_SKIP() << launcher.unavailable_reason();
     }
@@ -603,7 +603,7 @@ extern "C" int kb_run(const kb_call* call) {
 std::string stand_in(const std::string& version) {
   return "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version +
          "'; exit; fi\n"
-         "for word; do case $word in kernel.*) source=$word ;; esac; done\n"
+         "for word; do case $word in kernel.hip) source=$word ;; esac; done\n"
          "if grep '#error' \"$source\"; then echo \"$source(1): error: #error\"; exit 1; fi\n"
          "echo \"told $*\"; echo \"platform $HIP_PLATFORM root $ROCM_PATH\"\n"
          "exec g++ -shared -fPIC -x c++ /dev/null -o kernel.so\n";
@@ -627,6 +627,7 @@ class HipBuildTest : public BuildTest {
     write(toolkit / "bin/nvcc", stand_in("release 13.0, V13.0.88"));
   }
   static void write(const fs::path& path, const std::string& text) {
+    fs::remove(path);
     ASSERT_TRUE(write_file(path, text, 0755, false));
   }
   std::expected<Result, std::string> build_hip(const std::string& source,

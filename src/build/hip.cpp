@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -21,6 +22,10 @@ namespace kb::build {
 namespace fs = std::filesystem;
 
 namespace {
+
+// The headers of older ones use what CUDA 12 does not have.
+constexpr int kOldestMajor = 5;
+constexpr int kOldestMinor = 7;
 
 // Of the headers of ROCm's libraries, and what each is linked with.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kLibraries{
@@ -110,13 +115,21 @@ std::expected<Hip, std::string> find_hip_headers(const std::vector<fs::path>& fo
   for (const fs::path& folder : folders) {
     const auto hip = headers_in(folder);
     if (!hip) continue;
-    if (is_there(hip->include / "hip" / "nvidia_detail" / "nvidia_hip_runtime.h")) return *hip;
-    why = fmt::format("the HIP in {} has no headers for NVIDIA GPUs", hip->root.string());
+    if (!is_there(hip->include / "hip" / "nvidia_detail" / "nvidia_hip_runtime.h")) {
+      why = fmt::format("the HIP in {} has no headers for NVIDIA GPUs", hip->root.string());
+      continue;
+    }
+    int major = 0, minor = 0;
+    if (std::sscanf(hip->version.c_str(), "%d.%d", &major, &minor) == 2 &&
+        std::pair(major, minor) >= std::pair(kOldestMajor, kOldestMinor)) {
+      return *hip;
+    }
+    why = fmt::format("the HIP in {} is too old ({})", hip->root.string(), hip->version);
   }
   return std::unexpected(
-      fmt::format("{}: install HIP for NVIDIA (include/hip/nvidia_detail, of HIP 5.7 or later), in "
-                  "/opt/rocm or in the folder that HIP_PATH names",
-                  why));
+      fmt::format("{}: install HIP for NVIDIA (include/hip/nvidia_detail, of HIP {}.{} or later), "
+                  "in /opt/rocm or in the folder that HIP_PATH names",
+                  why, kOldestMajor, kOldestMinor));
 }
 
 bool is_amd_architecture(std::string_view word) {

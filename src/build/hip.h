@@ -25,7 +25,8 @@ std::vector<std::filesystem::path> hip_folders();
 /// compiling nothing. Error: one sentence.
 std::expected<Hip, std::string> find_hipcc(const std::vector<std::filesystem::path>& folders);
 
-/// The first of `folders` whose include/hip/ has the headers for NVIDIA's cards (nvidia_detail).
+/// The first of `folders` whose include/hip/ has the headers for NVIDIA's cards (nvidia_detail), of
+/// HIP 5.7 or later.
 /// Runs nothing. Error: one sentence.
 std::expected<Hip, std::string> find_hip_headers(const std::vector<std::filesystem::path>& folders);
 

@@ -42,6 +42,7 @@ class HipTest : public ::testing::Test {
     write(sdk / "include/hip/nvidia_detail/nvidia_hip_runtime.h", "");
   }
   static void write(const fs::path& path, const std::string& text) {
+    fs::remove(path);
     ASSERT_TRUE(write_file(path, text, 0755, false));
   }
 
@@ -76,15 +77,17 @@ TEST_F(HipTest, AScriptInSomebodysHomeIsNoCompiler) {
 }
 
 TEST_F(HipTest, HeadersForNvidia) {
-  const fs::path amd = sdk("amd"), nvidia = sdk("nvidia", "5");
+  const fs::path amd = sdk("amd"), old = sdk("old", "5"), nvidia = sdk("nvidia", "6");
+  add_nvidia(old);
   add_nvidia(nvidia);
-  const auto hip = find_hip_headers({root / "nowhere", amd, nvidia});
+  const auto hip = find_hip_headers({root / "nowhere", amd, old, nvidia});
   ASSERT_TRUE(hip) << hip.error();
   EXPECT_EQ(hip->include, fs::canonical(nvidia) / "include");
-  EXPECT_EQ(hip->version, "5.1.25424");
+  EXPECT_EQ(hip->version, "6.1.25424");
   EXPECT_EQ(hip->hipcc, "");
   EXPECT_THAT(find_hip_headers({amd}).error(),
               HasSubstr("has no headers for NVIDIA GPUs: install"));
+  EXPECT_THAT(find_hip_headers({old}).error(), HasSubstr("too old (5.1.25424): install"));
   EXPECT_THAT(find_hip_headers({}).error(),
               StartsWith("HIP's headers for NVIDIA GPUs were not found: install HIP for NVIDIA"));
   // Headers that do not say which they are.
