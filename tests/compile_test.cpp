@@ -95,8 +95,7 @@ TEST_F(Compile, CudaForANamedArchitecture) {
 TEST_F(Compile, HipForEachMakersCards) {
   for (const char* sample : {"level_1_problem_19", "level_1_problem_47", "level_2_problem_63"}) {
     const std::string name = std::string(sample) + "_sample_1_kernel.hip";
-    std::filesystem::copy(source_folder() + "/examples/backends/hip/" + name,
-                          folder.path() / name);
+    std::filesystem::copy(source_folder() + "/examples/backends/hip/" + name, folder.path() / name);
   }
   folder.write("level_1_problem_26_sample_0_kernel.hip",
                std::string("#include <hip/hip_runtime.h>\n") + kBroken);
@@ -119,7 +118,7 @@ TEST_F(Compile, HipForEachMakersCards) {
       EXPECT_EQ(sample["backend"], "hip");
       const bool broken = sample["problem"] == "level1/26";
       EXPECT_EQ(sample["status"], broken ? "compile_error" : "ok") << sample;
-      if (broken) EXPECT_THAT(sample["log"].get<std::string>(), HasSubstr("undeclared"));
+      EXPECT_EQ(sample["log"].get<std::string>().find("undeclared") != std::string::npos, broken);
     }
   }
   if (!hipcc && !headers) GTEST_SKIP() << hipcc.error() << "; " << headers.error();
