@@ -15,6 +15,7 @@ from unittest import mock
 import kernelbench_judge
 from kernelbench_judge import (InfrastructureError, NotFound, Source, aevaluate, eval_kernel_against_ref, evaluate,
                                evaluate_each, evaluate_many)
+from kernelbench_judge.source import suffix_of
 
 ROOT = Path(os.environ["KERNELBENCH_SOURCE_DIR"])
 PROBLEM = '''import torch
@@ -325,6 +326,14 @@ class Programs(Client):
             result = evaluate("level1/19", RIGHT)
         self.assertEqual(result["verdict"], "infrastructure_error")
         self.assertIn("signal 9", result["message"])
+
+
+class Languages(unittest.TestCase):
+    def test_native_hip_is_known_by_what_it_includes(self):
+        hip = "#include <hip/hip_runtime.h>\n" + NATIVE
+        for text, backend, suffix in [(hip, None, ".hip"), (hip, "hip", ".hip"), (hip, "cuda_cpp", ".cu"),
+                                      (RIGHT, "hip", ".py"), (NATIVE, None, ".cpp"), (RIGHT, None, ".py")]:
+            self.assertEqual(suffix_of(text, backend), suffix)
 
 
 class Package(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "build/hip.h"
 #include "build/nvcc.h"
 #include "run_command.h"
 
@@ -90,6 +91,39 @@ TEST_F(Compile, CudaForANamedArchitecture) {
   EXPECT_THAT(compile({"--arch", "sm_90"}).out, HasSubstr("cuda_cpp       cached"));
 }
 
+// The examples, with the real compiler of each maker where it is.
+TEST_F(Compile, HipForEachMakersCards) {
+  for (const char* sample : {"level_1_problem_19", "level_1_problem_47", "level_2_problem_63"}) {
+    const std::string name = std::string(sample) + "_sample_1_kernel.hip";
+    std::filesystem::copy(source_folder() + "/examples/backends/hip/" + name, folder.path() / name);
+  }
+  folder.write("level_1_problem_26_sample_0_kernel.hip",
+               std::string("#include <hip/hip_runtime.h>\n") + kBroken);
+  const auto hip = kb::build::hip_folders();
+  const auto hipcc = kb::build::find_hipcc(hip);
+  const auto headers = kb::build::find_hip_headers(hip);
+  const auto nvcc = kb::build::find_nvcc(kb::build::nvcc_folders());
+  for (const auto& [architecture, there] :
+       {std::pair("gfx90a", hipcc.has_value()), std::pair("sm_90", headers && nvcc)}) {
+    const auto outcome = compile({"--arch", architecture, "--json"});
+    if (!there) {
+      EXPECT_EQ(outcome.code, 2) << outcome.out;
+      EXPECT_THAT(outcome.err, HasSubstr(": install "));
+      continue;
+    }
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    const auto samples = samples_of(outcome);
+    ASSERT_EQ(samples.size(), 4u);
+    for (const auto& sample : samples) {
+      EXPECT_EQ(sample["backend"], "hip");
+      const bool broken = sample["problem"] == "level1/26";
+      EXPECT_EQ(sample["status"], broken ? "compile_error" : "ok") << sample;
+      EXPECT_EQ(sample["log"].get<std::string>().find("undeclared") != std::string::npos, broken);
+    }
+  }
+  if (!hipcc && !headers) GTEST_SKIP() << hipcc.error() << "; " << headers.error();
+}
+
 TEST_F(Compile, WhatIsMissingIsOneSentence) {
   folder.write("level_1_problem_19_sample_0_kernel.cu", kGood);
   const auto wrong = compile({"--arch", "hopper"});
@@ -100,6 +134,16 @@ TEST_F(Compile, WhatIsMissingIsOneSentence) {
   EXPECT_THAT(none.err, HasSubstr("/nonexistent"));
   if (const auto architecture = compile(); architecture.code == 2) {  // without a GPU
     EXPECT_THAT(architecture.err, HasSubstr("--arch sm_90"));
+  }
+  const auto cuda = compile({"--arch", "gfx942"});
+  EXPECT_EQ(cuda.code, 2);
+  EXPECT_THAT(cuda.err, HasSubstr("CUDA samples (.cu), which are not for AMD GPUs"));
+}
+
+TEST_F(Compile, HipNeedsToKnowWhichCard) {
+  folder.write("level_1_problem_19_sample_0_kernel.hip", kGood);
+  if (const auto outcome = compile(); outcome.code == 2) {  // without a GPU, or without HIP
+    EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("--arch gfx942"), HasSubstr(": install ")));
   }
 }
 

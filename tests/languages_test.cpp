@@ -108,6 +108,12 @@ TEST(Languages, WhatNoCpuRunsIsToldSo) {
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr("a " + backend + " candidate needs a GPU"));
   }
+  const auto hip = kernelbench(
+      {"eval", "level1/19",
+       source_folder() + "/examples/backends/hip/level_1_problem_19_sample_1_kernel.hip",
+       "--device", "cpu"});
+  EXPECT_EQ(hip.code, 2) << hip.out;
+  EXPECT_THAT(hip.err, HasSubstr("a hip candidate needs a GPU"));
 }
 
 TEST(Languages, RunLeavesOutWhatAPrecisionRulesOut) {

@@ -21,8 +21,9 @@
  * parameters must not be written. A call is made from one thread at a time.
  *
  * On the CPU the pointers are host addresses and `stream` is NULL. On a GPU they are device
- * addresses (device 0), and work is to be enqueued on `stream` (a cudaStream_t), which does not
- * wait for the default stream. The evaluator waits for the whole device before it reads outputs.
+ * addresses (device 0), and work is to be enqueued on `stream` (a cudaStream_t, in HIP a
+ * hipStream_t), which does not wait for the default stream. The evaluator waits for the whole
+ * device before it reads outputs.
  *
  * The header is plain C99, depends on DLPack alone, and every function in it is static inline.
  */

@@ -22,11 +22,12 @@ def evaluate(problem: Given, candidate: Given, *, device: str | None = None, siz
     """Judges one candidate, and returns the object that `kernelbench eval --json` prints.
 
     problem: an id such as "level1/19", the path of a problem file, or its source text.
-    candidate: the path of a kernel (.py with a class ModelNew, .cpp, .cu), or its source text.
+    candidate: the path of a kernel (.py with a class ModelNew, .cpp, .cu, .hip), or its source text.
         A str with a line break, and a Source, is text; it is written to a private temporary folder.
     device: "cpu", "cuda:0"; by default a GPU where there is one.
     size: "public" (the default), or a key of the problem's SIZES such as "small".
-    backend: the language of source text, "python", "cpp" or "cuda_cpp"; by default what the text looks like.
+    backend: the language of source text, "python", "cpp", "cuda_cpp" or another that the program knows; by default
+        what the text looks like.
     timeout: seconds of wall-clock time that this call takes at most, compilation included. The judge's own limits,
         which make the verdict `timeout`, are lowered to at most half of it; when it is up all the same, the processes
         are killed and the result is an infrastructure_error.

@@ -7,6 +7,9 @@ from pathlib import Path
 
 SUFFIXES = {"python": ".py", "cpp": ".cpp", "cuda_cpp": ".cu"}
 _NATIVE = re.compile(r"^\s*#\s*include\s*[<\"]kernelbench/kernel\.h[>\"]", re.M)
+# Of what may be Python as well, and is when it does not include the native interface.
+NATIVE_SUFFIXES = {"hip": ".hip"}
+_HIP = re.compile(r"^\s*#\s*include\s*[<\"]hip/", re.M)
 _CUDA = re.compile(r"__global__|<<<|\bcuda[A-Z]\w*|#\s*include\s*<cu")
 _ID = re.compile(r"(?:level_?\d+(?:/|_problem_)|\d+/)(\d+)\Z")
 
@@ -24,10 +27,13 @@ def is_text(given: str | os.PathLike[str]) -> bool:
 def suffix_of(text: str, backend: str | None) -> str:
     """Returns the suffix by which the program knows the language of a candidate's text: that of `backend`, or, without
     one, the text's own. Everything but a native kernel is Python."""
+    native = _NATIVE.search(text) is not None
     if backend is not None:
-        return SUFFIXES.get(backend, ".py")
-    if not _NATIVE.search(text):
+        return SUFFIXES.get(backend) or (NATIVE_SUFFIXES.get(backend, ".py") if native else ".py")
+    if not native:
         return ".py"
+    if _HIP.search(text):
+        return ".hip"
     return ".cu" if _CUDA.search(text) else ".cpp"
 
 
@@ -58,9 +64,9 @@ def candidate_file(given: str | os.PathLike[str], backend: str | None, folder: P
     tells no language."""
     if not is_text(given):
         path = os.fspath(given)
-        if Path(path).suffix not in {".cc", *SUFFIXES.values()}:
-            raise ValueError(f"{path!r} is neither a path that ends in .py, .cpp, .cc or .cu nor source text with a "
-                             "line break: give text as kernelbench_judge.Source(text)")
+        if Path(path).suffix not in {".cc", *SUFFIXES.values(), *NATIVE_SUFFIXES.values()}:
+            raise ValueError(f"{path!r} is neither a path that ends in .py, .cpp, .cc, .cu or .hip nor source text with "
+                             "a line break: give text as kernelbench_judge.Source(text)")
         return path
     file = folder / (stem + suffix_of(str(given), backend))
     write(file, str(given))

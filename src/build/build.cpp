@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "build/compiler.h"
 #include "build/extensions.h"
 #include "build/files.h"
+#include "build/hip.h"
 #include "build/key.h"
 #include "build/log.h"
 #include "build/nvcc.h"
@@ -44,6 +46,11 @@ constexpr std::uint64_t kMaxHeaderBytes = 16ull << 20;
 constexpr const char* kLeastKernel =
     "__global__ void nothing() {}\n"
     "extern \"C\" int kb_run(const void*) { nothing<<<1, 1>>>(); return cudaGetLastError(); }\n";
+// The same for what compiles HIP.
+constexpr const char* kLeastHipKernel =
+    "#include <hip/hip_runtime.h>\n"
+    "__global__ void nothing() {}\n"
+    "extern \"C\" int kb_run(const void*) { nothing<<<1, 1>>>(); return hipGetLastError(); }\n";
 
 // Inside the sandbox.
 constexpr const char* kNice = "/usr/bin/nice";
@@ -137,6 +144,14 @@ std::expected<const TvmFfi*, std::string> needed_by(const std::string& source,
       "or install it with pip");
 }
 
+// What compiles HIP for one kind of card.
+struct HipTools {
+  Hip hip;
+  std::optional<Nvcc> nvcc;  // null for AMD's: hipcc
+
+  fs::path compiler() const { return nvcc ? nvcc->path : hip.hipcc; }
+};
+
 }  // namespace
 
 // ---- Builder
@@ -149,6 +164,8 @@ struct Builder::Impl {
   Cache cache;
   std::once_flag nvcc_sought = {};
   std::expected<Nvcc, std::string> nvcc_found = {};
+  std::once_flag hip_sought = {};
+  std::expected<Hip, std::string> hipcc_found = {}, hip_headers_found = {};
 
   // One run of one command on one build folder.
   struct Run {
@@ -195,11 +212,31 @@ struct Builder::Impl {
   std::expected<std::string, std::string> cuda_key(const std::string& name, const Nvcc& nvcc) const;
   std::expected<Outcome, std::string> run_nvcc(const std::string& source,
                                                const std::string& architecture, const Nvcc& nvcc,
-                                               const TvmFfi* tvm_ffi, Workplace& workplace) const;
-  std::expected<Outcome, std::string> compile_cuda(const std::string& source,
-                                                   const std::string& architecture,
-                                                   const Nvcc& nvcc, const TvmFfi* tvm_ffi,
-                                                   Workplace& workplace) const;
+                                               const TvmFfi* tvm_ffi, const Hip* hip,
+                                               Workplace& workplace) const;
+  std::expected<HipTools, std::string> hip_tools(const std::string& architecture);
+  std::expected<std::string, std::string> hip_name(const std::string& source,
+                                                   const std::string& architecture) const;
+  std::expected<std::string, std::string> hip_key(const std::string& name,
+                                                  const HipTools& tools) const;
+  std::expected<Outcome, std::string> run_hip(const std::string& source,
+                                              const std::string& architecture,
+                                              const HipTools& tools, Workplace& workplace) const;
+  // The least that a compiler of device code can do.
+  struct Least {
+    fs::path compiler;
+    std::string architecture;
+    std::function<std::expected<std::string, std::string>()> key;
+    std::function<std::expected<Outcome, std::string>(Workplace&)> run;
+  };
+  // `outcome`, or, where the compiler cannot even do the least, an error that says so.
+  std::expected<Outcome, std::string> or_broken(std::expected<Outcome, std::string> outcome,
+                                                const Least& least) const;
+  // What is built under a name that a machine without the compiler knows. `key` holds the reason
+  // where there is no compiler.
+  std::expected<Result, std::string> get_named(const std::string& name,
+                                               const std::expected<std::string, std::string>& key,
+                                               const Cache::Build& build) const;
   std::expected<std::string, std::string> python_key(const std::string& source,
                                                      const Python& python,
                                                      const std::string& problem_source);
@@ -225,6 +262,7 @@ std::expected<Builder, std::string> Builder::create(Options options, sandbox::La
   auto cache = Cache::open({.directory = options.cache_directory, .max_bytes = options.max_bytes});
   if (!cache) return std::unexpected(std::move(cache.error()));
   if (options.nvcc_folders.empty()) options.nvcc_folders = nvcc_folders();
+  if (options.hip_folders.empty()) options.hip_folders = hip_folders();
   return Builder(std::unique_ptr<Impl>(
       new Impl{std::move(options), launcher, std::move(*compiler), std::move(*cache)}));
 }
@@ -251,18 +289,54 @@ std::expected<Result, std::string> Builder::build_cuda(const std::string& source
   const auto name = impl_->cuda_name(source, architecture, *needed);
   if (!name) return std::unexpected(name.error());
   const auto& nvcc = impl_->nvcc();
-  if (!nvcc) {
-    const auto key = impl_->cache.linked(*name);
-    if (!key) return std::unexpected(nvcc.error());
-    return impl_->get(*key, [&](Workplace&) { return std::unexpected(nvcc.error()); });
-  }
-  const auto key = impl_->cuda_key(*name, *nvcc);
-  if (!key) return std::unexpected(key.error());
-  auto result = impl_->get(*key, [&](Workplace& workplace) {
-    return impl_->compile_cuda(source, architecture, *nvcc, *needed, workplace);
+  const auto key_of = [&](const std::string& one) -> std::expected<std::string, std::string> {
+    if (!nvcc) return std::unexpected(nvcc.error());
+    return impl_->cuda_key(one, *nvcc);
+  };
+  return impl_->get_named(*name, key_of(*name), [&](Workplace& workplace) {
+    const Impl::Least least{
+        .compiler = nvcc->path,
+        .architecture = architecture,
+        .key = [&]() -> std::expected<std::string, std::string> {
+          const auto its_name = impl_->cuda_name(kLeastKernel, architecture, nullptr);
+          return its_name ? key_of(*its_name) : its_name;
+        },
+        .run =
+            [&](Workplace& here) {
+              return impl_->run_nvcc(kLeastKernel, architecture, *nvcc, nullptr, nullptr, here);
+            }};
+    return impl_->or_broken(
+        impl_->run_nvcc(source, architecture, *nvcc, *needed, nullptr, workplace), least);
   });
-  impl_->cache.link(*name, *key);
-  return result;
+}
+
+std::expected<Result, std::string> Builder::build_hip(const std::string& source,
+                                                      const std::string& architecture) {
+  if (!is_architecture(architecture) && !is_amd_architecture(architecture)) {
+    return std::unexpected(
+        fmt::format("'{}' is no GPU architecture: give one such as gfx942 or sm_90", architecture));
+  }
+  const auto name = impl_->hip_name(source, architecture);
+  if (!name) return std::unexpected(name.error());
+  const auto tools = impl_->hip_tools(architecture);
+  const auto key_of = [&](const std::string& one) -> std::expected<std::string, std::string> {
+    if (!tools) return std::unexpected(tools.error());
+    return impl_->hip_key(one, *tools);
+  };
+  return impl_->get_named(*name, key_of(*name), [&](Workplace& workplace) {
+    const Impl::Least least{.compiler = tools->compiler(),
+                            .architecture = architecture,
+                            .key = [&]() -> std::expected<std::string, std::string> {
+                              const auto its_name = impl_->hip_name(kLeastHipKernel, architecture);
+                              return its_name ? key_of(*its_name) : its_name;
+                            },
+                            .run =
+                                [&](Workplace& here) {
+                                  return impl_->run_hip(kLeastHipKernel, architecture, *tools,
+                                                        here);
+                                }};
+    return impl_->or_broken(impl_->run_hip(source, architecture, *tools, workplace), least);
+  });
 }
 
 std::expected<Result, std::string> Builder::build_python(const std::string& source,
@@ -293,6 +367,19 @@ std::expected<Result, std::string> Builder::Impl::get(const std::string& key,
   for (const Entry::File& file : entry->files) {
     result.artifacts.push_back({file.path.stem().string(), file.path});
   }
+  return result;
+}
+
+std::expected<Result, std::string> Builder::Impl::get_named(
+    const std::string& name, const std::expected<std::string, std::string>& key,
+    const Cache::Build& build) const {
+  if (!key) {
+    const auto linked = cache.linked(name);
+    if (!linked) return std::unexpected(key.error());
+    return get(*linked, [&](Workplace&) { return std::unexpected(key.error()); });
+  }
+  auto result = get(*key, build);
+  cache.link(name, *key);
   return result;
 }
 
@@ -553,8 +640,10 @@ std::expected<std::string, std::string> Builder::Impl::cuda_key(const std::strin
 std::expected<Outcome, std::string> Builder::Impl::run_nvcc(const std::string& source,
                                                             const std::string& architecture,
                                                             const Nvcc& nvcc, const TvmFfi* tvm_ffi,
+                                                            const Hip* hip,
                                                             Workplace& workplace) const {
-  const auto sources = furniture("kernel.cu", source, tvm_ffi);
+  const char* file = hip != nullptr ? "kernel.hip" : "kernel.cu";
+  const auto sources = furniture(file, source, tvm_ffi);
   if (!sources) return std::unexpected(sources.error());
   if (auto ready = furnish(workplace, *sources); !ready) {
     return std::unexpected(std::move(ready.error()));
@@ -567,40 +656,120 @@ std::expected<Outcome, std::string> Builder::Impl::run_nvcc(const std::string& s
     compile.argv.insert(compile.argv.end(), arguments.begin(), arguments.end());
   };
   add(cuda_flags());
-  add({architecture_flag(architecture), "-ccbin=" + compiler.path.string(), "-I" + here.include,
-       "kernel.cu", "-o", "kernel.so"});
+  add({architecture_flag(architecture), "-ccbin=" + compiler.path.string(), "-I" + here.include});
+  auto libraries = cuda_libraries(source);
+  if (hip != nullptr) {
+    // Its headers call the driver.
+    libraries.emplace_back("cuda");
+    // The system's own are where a compiler looks last.
+    if (hip->root != "/usr") {
+      compile.read_only.push_back({hip->include.string(), ""});
+      add({"-isystem", hip->include.string()});
+    }
+    add(hip_on_nvcc_flags());
+  }
+  add({file, "-o", "kernel.so"});
   show_tvm_ffi(compile, source, tvm_ffi, here);
-  add(library_flags(nvcc, cuda_libraries(source)));
+  add(library_flags(nvcc, libraries));
   return compile_library(compile, tvm_ffi, workplace);
 }
 
-std::expected<Outcome, std::string> Builder::Impl::compile_cuda(const std::string& source,
-                                                                const std::string& architecture,
-                                                                const Nvcc& nvcc,
-                                                                const TvmFfi* tvm_ffi,
-                                                                Workplace& workplace) const {
-  auto outcome = run_nvcc(source, architecture, nvcc, tvm_ffi, workplace);
+std::expected<Outcome, std::string> Builder::Impl::or_broken(
+    std::expected<Outcome, std::string> outcome, const Least& least) const {
   if (!outcome || !outcome->keep || outcome->status == name_of(Status::ok)) return outcome;
   // Before a candidate is blamed: a toolkit may lack a part, may not know the architecture, or may
   // refuse the host's compiler as too new. A success is remembered.
-  Key key("cuda works");
-  if (const auto name = cuda_name(kLeastKernel, architecture, nullptr); !name) {
-    return std::unexpected(name.error());
-  } else if (const auto full = cuda_key(*name, nvcc); !full) {
-    return std::unexpected(full.error());
-  } else {
-    key.add("key", *full);
-  }
+  const auto of = least.key();
+  if (!of) return std::unexpected(of.error());
+  Key key("device code works");
+  key.add("key", *of);
   const auto proof = cache.get(key.hex(), [&](Workplace& other) {
-    auto least = run_nvcc(kLeastKernel, architecture, nvcc, nullptr, other);
-    if (least && least->status != name_of(Status::ok)) least->keep = false;
-    return least;
+    auto ran = least.run(other);
+    if (ran && ran->status != name_of(Status::ok)) ran->keep = false;
+    return ran;
   });
   if (!proof) return std::unexpected(proof.error());
   if (proof->status == name_of(Status::ok)) return outcome;
   return std::unexpected(fmt::format("{} cannot compile even an empty kernel for {} with {}: {}",
-                                     nvcc.path.string(), architecture, compiler.path.string(),
-                                     first_error(proof->log)));
+                                     least.compiler.string(), least.architecture,
+                                     compiler.path.string(), first_error(proof->log)));
+}
+
+// ---- HIP
+// -----------------------------------------------------------------------------------------
+
+std::expected<HipTools, std::string> Builder::Impl::hip_tools(const std::string& architecture) {
+  std::call_once(hip_sought, [&] {
+    hipcc_found = find_hipcc(options.hip_folders);
+    hip_headers_found = find_hip_headers(options.hip_folders);
+  });
+  const bool amd = is_amd_architecture(architecture);
+  if (!amd && !nvcc()) return std::unexpected(nvcc().error());
+  const auto& hip = amd ? hipcc_found : hip_headers_found;
+  if (!hip) return std::unexpected(hip.error());
+  HipTools tools{*hip, std::nullopt};
+  if (!amd) tools.nvcc = *nvcc();
+  return tools;
+}
+
+// What a machine without HIP knows of the key.
+std::expected<std::string, std::string> Builder::Impl::hip_name(
+    const std::string& source, const std::string& architecture) const {
+  Key key("hip name");
+  key.add("source", source);
+  if (is_amd_architecture(architecture)) {
+    key.add("architecture", architecture);
+    for (const std::string& flag : hipcc_flags()) key.add("flag", flag);
+  } else {
+    key.add("architecture", architecture_flag(architecture));
+    for (const std::string& flag : cuda_flags()) key.add("flag", flag);
+    for (const std::string& flag : hip_on_nvcc_flags()) key.add("flag", flag);
+    for (const std::string& library : cuda_libraries(source)) key.add("library", library);
+  }
+  if (auto added = add_own_headers(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return key.hex();
+}
+
+std::expected<std::string, std::string> Builder::Impl::hip_key(const std::string& name,
+                                                               const HipTools& tools) const {
+  Key key("hip");
+  key.add("name", name);
+  key.add("hip", tools.hip.identity);
+  if (tools.nvcc) key.add("nvcc", tools.nvcc->identity);
+  key.add("compiler", compiler.portable_identity);
+  if (auto added = add_dlpack(key, options.include_directory); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return key.hex();
+}
+
+std::expected<Outcome, std::string> Builder::Impl::run_hip(const std::string& source,
+                                                           const std::string& architecture,
+                                                           const HipTools& tools,
+                                                           Workplace& workplace) const {
+  const Hip& hip = tools.hip;
+  if (tools.nvcc) return run_nvcc(source, architecture, *tools.nvcc, nullptr, &hip, workplace);
+  if (auto ready = furnish(workplace, {{"kernel.hip", source}}); !ready) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  const Place here = place(workplace);
+  sandbox::Command compile = command(workplace, here);
+  compile.environment.emplace_back("HIP_PLATFORM", "amd");
+  if (hip.root != "/usr") {
+    compile.read_only.push_back({hip.root.string(), ""});
+    compile.environment.emplace_back("ROCM_PATH", hip.root.string());
+    compile.environment.emplace_back("HIP_PATH", hip.root.string());
+  }
+  compile.argv = {hip.hipcc.string()};
+  const auto add = [&](const std::vector<std::string>& arguments) {
+    compile.argv.insert(compile.argv.end(), arguments.begin(), arguments.end());
+  };
+  add(hipcc_flags());
+  add({"--offload-arch=" + architecture, "-I" + here.include, "kernel.hip", "-o", "kernel.so"});
+  add(hip_library_flags(hip, source));
+  return compile_library(compile, nullptr, workplace);
 }
 
 // ---- Python

@@ -50,6 +50,7 @@ struct Options {
   std::filesystem::path include_directory;          ///< holds kernelbench/kernel.h
   std::filesystem::path compiler;                   ///< absolute; empty: the system's g++
   std::vector<std::filesystem::path> nvcc_folders;  ///< to look for nvcc; empty: the usual ones
+  std::vector<std::filesystem::path> hip_folders;   ///< to look for HIP; empty: the usual ones
   std::uint64_t max_bytes = 10ull << 30;  ///< of the cache: least recently used entries are
                                           ///< dropped, never one used within the hour
   std::chrono::milliseconds time_limit{300'000};
@@ -96,6 +97,13 @@ class Builder {
   std::expected<Result, std::string> build_cuda(const std::string& source,
                                                 const std::string& architecture,
                                                 const TvmFfi& tvm_ffi = {});
+
+  /// Compiles a HIP candidate for one `architecture`: with hipcc for an AMD card ("gfx942"), with
+  /// nvcc and HIP's headers for an NVIDIA one ("sm_90"). Flags, libraries and what serves a machine
+  /// without the compiler are as in build_cuda(). Error: infrastructure (no hipcc, no headers of
+  /// HIP, no nvcc, one that does not work), one sentence. Thread-safe.
+  std::expected<Result, std::string> build_hip(const std::string& source,
+                                               const std::string& architecture);
 
   /// Imports a Python candidate in the compile sandbox with torch.utils.cpp_extension's load and
   /// load_inline building into the cache, and collects the extension modules it built, in the order

@@ -1,5 +1,6 @@
 // The builder with the real compiler in the real sandbox. The Python cases run a stand-in for
-// prebuild.py, so that they need no PyTorch.
+// prebuild.py, so that they need no PyTorch; what hipcc and nvcc are told of HIP is seen by
+// stand-ins as well.
 #include "build/build.h"
 
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include "build/cache.h"
 #include "build/compiler.h"
 #include "build/files.h"
+#include "build/hip.h"
 #include "build/nvcc.h"
 #include "build/temporary_folder.h"
 #include "kernelbench/kernel.h"
@@ -89,7 +91,7 @@ std::vector<std::string> processes_in(const fs::path& folder) {
 class BuildTest : public ::testing::TestWithParam<sandbox::Mode> {
  protected:
   void SetUp() override {
-    include = fs::path(__FILE__).parent_path().parent_path().parent_path() / "include";
+    include = fs::path(KERNELBENCH_SOURCE_DIR) / "include";
     if (GetParam() == sandbox::Mode::require && !launcher.unavailable_reason().empty()) {
       GTEST_SKIP() << launcher.unavailable_reason();
     }
@@ -576,6 +578,163 @@ TEST_P(CudaBuildTest, AKilledBuilderLeavesNothingBehind) {
   ::waitpid(child, nullptr, 0);
   if (GetParam() == sandbox::Mode::require) expect_no_process();
   EXPECT_EQ(build_cuda(kCudaRelu).status, Status::ok);  // which also looks into tmp/
+}
+
+// ---- HIP
+// -----------------------------------------------------------------------------------------
+
+constexpr const char* kHipRelu = R"(
+#include <hip/hip_runtime.h>
+#include <kernelbench/kernel.h>
+__global__ void relu(const float* x, float* y, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < n) y[i] = x[i] > 0 ? x[i] : 0;
+}
+extern "C" int kb_run(const kb_call* call) {
+  const int64_t n = kb_numel(&call->inputs[0]);
+  relu<<<unsigned((n + 255) / 256), 256, 0, static_cast<hipStream_t>(call->stream)>>>(
+      kb_input_f32(call, 0), kb_output_f32(call, 0), n);
+  return hipGetLastError();
+}
+)";
+
+// A compiler that leaves a library and prints what it was told: `version` is its answer to
+// --version. One whose source says #error fails.
+std::string stand_in(const std::string& version) {
+  return "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version +
+         "'; exit; fi\n"
+         "for word; do case $word in kernel.hip) source=$word ;; esac; done\n"
+         "if grep '#error' \"$source\"; then echo \"$source(1): error: #error\"; exit 1; fi\n"
+         "echo \"told $*\"; echo \"platform $HIP_PLATFORM root $ROCM_PATH\"\n"
+         "exec g++ -shared -fPIC -x c++ /dev/null -o kernel.so\n";
+}
+
+class HipBuildTest : public BuildTest {
+ protected:
+  void SetUp() override {
+    BuildTest::SetUp();
+    fs::create_directories(sdk / "bin");
+    fs::create_directories(sdk / "include/hip/nvidia_detail");
+    fs::create_directories(toolkit / "bin");
+    fs::create_directories(toolkit / "nvvm");
+    write(sdk / "bin/hipcc", stand_in("HIP version: 7.1.1"));
+    write(sdk / "include/hip/hip_runtime.h", "");
+    write(sdk / "include/hip/nvidia_detail/nvidia_hip_runtime.h", "");
+    write(sdk / "include/hip/hip_version.h",
+          "#define HIP_VERSION_MAJOR 7\n#define HIP_VERSION_MINOR 1\n"
+          "#define HIP_VERSION_PATCH 1\n");
+    write(toolkit / "bin/ptxas", "");
+    write(toolkit / "bin/nvcc", stand_in("release 13.0, V13.0.88"));
+  }
+  static void write(const fs::path& path, const std::string& text) {
+    fs::remove(path);
+    ASSERT_TRUE(write_file(path, text, 0755, false));
+  }
+  std::expected<Result, std::string> build_hip(const std::string& source,
+                                               const std::string& architecture,
+                                               std::vector<fs::path> hip,
+                                               std::vector<fs::path> nvcc) {
+    Options options;
+    options.cache_directory = root / "cache";
+    options.include_directory = include;
+    options.hip_folders = std::move(hip);
+    options.nvcc_folders = std::move(nvcc);
+    options.time_limit = 120s;
+    auto builder = Builder::create(options, launcher);
+    if (!builder) throw std::runtime_error(builder.error());
+    return builder->build_hip(source, architecture);
+  }
+  std::expected<Result, std::string> build_hip(const std::string& source,
+                                               const std::string& architecture) {
+    return build_hip(source, architecture, {sdk}, {toolkit / "bin"});
+  }
+
+  fs::path sdk = fs::canonical(root.path()) / "sdk", toolkit = root / "toolkit";
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, HipBuildTest,
+                         testing::Values(sandbox::Mode::require, sandbox::Mode::none),
+                         [](const auto& parameter) {
+                           return parameter.param == sandbox::Mode::none ? "plain" : "sandboxed";
+                         });
+
+TEST_P(HipBuildTest, HipccCompilesForAmd) {
+  const auto result = build_hip(kHipRelu, "gfx942");
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->status, Status::ok) << result->log;
+  EXPECT_EQ(result->artifacts.at(0).name, "kernel");
+  for (const auto& word :
+       {std::string("told -std=c++20 -O3 -shared -fPIC "), std::string(" --offload-arch=gfx942 "),
+        std::string(" kernel.hip -o kernel.so "), "-rpath," + (sdk / "lib").string(),
+        "platform amd root " + sdk.string()})
+    EXPECT_THAT(result->log, HasSubstr(word));
+  EXPECT_TRUE(build_hip(kHipRelu, "gfx942")->cached);
+  EXPECT_FALSE(build_hip(kHipRelu, "gfx90a")->cached);
+  EXPECT_EQ(build_hip("#error mine\n", "gfx942")->status, Status::compile_error);
+}
+
+TEST_P(HipBuildTest, NvccCompilesForNvidiaThroughTheHeaders) {
+  const auto result = build_hip(kHipRelu, "sm_90");
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->status, Status::ok) << result->log;
+  for (const auto& word :
+       {std::string(" -gencode=arch=compute_90a,code=sm_90a "),
+        " -isystem " + (sdk / "include").string() + " -D__HIP_PLATFORM_NVIDIA__ ",
+        std::string(" -include kernelbench/hip_on_cuda.h -x cu kernel.hip -o kernel.so")})
+    EXPECT_THAT(result->log, HasSubstr(word));
+  EXPECT_EQ(build_hip("#error mine\n", "sm_90")->status, Status::compile_error);
+}
+
+TEST_P(HipBuildTest, WhatIsMissingIsAClearError) {
+  const std::vector<fs::path> nowhere{root / "nowhere"}, nvcc{toolkit / "bin"};
+  EXPECT_THAT(build_hip(kHipRelu, "gfx942", nowhere, nvcc).error(),
+              StartsWith("no HIP compiler was found: install ROCm"));
+  EXPECT_THAT(build_hip(kHipRelu, "sm_90", nowhere, nvcc).error(),
+              StartsWith("HIP's headers for NVIDIA GPUs were not found: install"));
+  EXPECT_THAT(build_hip(kHipRelu, "sm_90", {sdk}, nowhere).error(),
+              StartsWith("no CUDA compiler was found: install"));
+  for (const char* word : {"", "hopper", "gfx", "gfx942 -o /x"})
+    EXPECT_THAT(build_hip(kHipRelu, word).error(), HasSubstr("is no GPU architecture"));
+  // A cache serves a machine without them.
+  ASSERT_EQ(build_hip(kHipRelu, "gfx942")->status, Status::ok);
+  const auto found = build_hip(kHipRelu, "gfx942", nowhere, nowhere);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_TRUE(found->cached);
+}
+
+TEST_P(HipBuildTest, ACompilerThatDoesNotWorkIsNotTheCandidatesFault) {
+  write(sdk / "bin/hipcc",
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo HIP version: 7.1.1 || "
+        "{ echo error: no device library; exit 1; }\n");
+  const auto result = build_hip(kHipRelu, "gfx942");
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error(), HasSubstr("cannot compile even an empty kernel for gfx942"));
+  EXPECT_THAT(result.error(), HasSubstr("no device library"));
+}
+
+TEST_P(HipBuildTest, ARealOneCompilesForEachMaker) {
+  bool any = false;
+  for (const auto& [architecture, there] :
+       {std::pair("gfx90a", find_hipcc(hip_folders()).has_value()),
+        std::pair("sm_90", find_hip_headers(hip_folders()) && find_nvcc(nvcc_folders()))}) {
+    if (!there) continue;
+    any = true;
+    const auto result = build_hip(kHipRelu, architecture, hip_folders(), nvcc_folders());
+    ASSERT_TRUE(result) << architecture << " " << result.error();
+    EXPECT_EQ(result->status, Status::ok) << architecture << " " << result->log;
+    EXPECT_EQ(result->log, "") << architecture;
+    const auto broken = build_hip(
+        "#include <hip/hip_runtime.h>\n__global__ void f(int* x) {\n  "
+        "*x = undeclared;\n}\n",
+        architecture, hip_folders(), nvcc_folders());
+    ASSERT_TRUE(broken) << architecture << " " << broken.error();
+    EXPECT_EQ(broken->status, Status::compile_error);
+    EXPECT_THAT(broken->log, StartsWith("kernel.hip"));
+    EXPECT_THAT(broken->log, HasSubstr("undeclared"));
+  }
+  if (!any)
+    GTEST_SKIP() << "neither hipcc nor HIP's headers for nvcc: " +
+                        find_hipcc(hip_folders()).error();
 }
 
 // ---- Python

@@ -40,6 +40,7 @@ TEST(HasEntryPoint, NativeNeedsKbRun) {
        }) {
     EXPECT_EQ(check(Backend::cpp, source), std::nullopt) << source;
     EXPECT_EQ(check(Backend::cuda_cpp, source), std::nullopt) << source;
+    EXPECT_EQ(check(Backend::hip, source), std::nullopt) << source;
   }
   for (const char* source : {
            "int main() {}",
@@ -71,6 +72,9 @@ TEST(HasEntryPoint, TvmFfiNeedsRun) {
     EXPECT_EQ(check(Backend::cpp, include + source), std::nullopt) << source;
     EXPECT_EQ(check(Backend::cuda_cpp, include + source), std::nullopt) << source;
   }
+  EXPECT_THAT(
+      check(Backend::hip, include + "TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, Run);").value_or(""),
+      testing::HasSubstr("defines no kb_run"));
   for (const char* source : {
            "void run() {}",
            "TVM_FFI_DLL_EXPORT_TYPED_FUNC(walk, Walk);",

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "build/hip.h"
 #include "build/nvcc.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -80,11 +81,19 @@ judge::BuildTarget target_for(const std::vector<Row>& rows, const CompileFlags& 
   judge::BuildTarget target;
   target.installation_root = problem::installation_root();
   target.architecture = flags.architecture.empty() ? cuda::architecture(0) : flags.architecture;
-  if (target.architecture.empty() && any_of(rows, problem::Backend::cuda_cpp))
+  const bool cuda = any_of(rows, problem::Backend::cuda_cpp);
+  const bool hip = any_of(rows, problem::Backend::hip);
+  if (target.architecture.empty() && (cuda || hip))
     throw UsageError(
-        fmt::format("{} holds CUDA samples (.cu), and this machine has no GPU to compile them for: "
-                    "name the architecture, as in --arch sm_90",
-                    flags.samples.folder));
+        fmt::format("{} holds {} samples ({}), and this machine has no GPU to compile them for: "
+                    "name the architecture, as in --arch {}",
+                    flags.samples.folder, cuda ? "CUDA" : "HIP", cuda ? ".cu" : ".hip",
+                    cuda ? "sm_90" : "gfx942 (AMD) or sm_90 (NVIDIA)"));
+  if (cuda && build::is_amd_architecture(target.architecture))
+    throw UsageError(
+        fmt::format("{} holds CUDA samples (.cu), which are not for AMD GPUs: give an architecture "
+                    "such as sm_90 instead of {}, or choose others with --ids",
+                    flags.samples.folder, target.architecture));
   if (any_of(rows, problem::Backend::python) || any_includes_tvm_ffi(rows))
     target.python = value_or_usage_error(worker::probe_python(
         worker::choose_python(flags.judging.python, target.installation_root)));
@@ -151,9 +160,10 @@ void print_table(const std::vector<Row>& rows) {
 }
 
 int compile(const CompileFlags& flags) {
-  if (!flags.architecture.empty() && !build::is_architecture(flags.architecture))
-    throw UsageError(
-        fmt::format("--arch takes a GPU architecture such as sm_90, not '{}'", flags.architecture));
+  if (!flags.architecture.empty() && !build::is_architecture(flags.architecture) &&
+      !build::is_amd_architecture(flags.architecture))
+    throw UsageError(fmt::format(
+        "--arch takes a GPU architecture such as sm_90 or gfx942, not '{}'", flags.architecture));
   auto rows = load(flags.samples);
   const auto target = target_for(rows, flags);
   const auto launcher = make_launcher(flags.judging);
@@ -182,7 +192,8 @@ Command add_compile(CLI::App& root) {
       "compile", "Compile a folder of samples ahead, also on a machine without a GPU");
   add_sample_options(*app, flags->samples);
   app->add_option("--arch", flags->architecture,
-                  "the GPU architecture for .cu samples, e.g. sm_90; default this machine's");
+                  "the GPU architecture for .cu and .hip samples, e.g. sm_90, or for .hip gfx942; "
+                  "default this machine's");
   app->add_flag("--json", flags->json, "print one JSON object, with every compiler's words");
   add_build_options(*app, flags->judging);
   app->footer(

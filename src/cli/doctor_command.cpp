@@ -193,7 +193,8 @@ std::vector<Finding> examine(const std::string& python_option) {
     findings.push_back({"cuda toolkit", nvcc.error(), Finding::State::note});
   findings.push_back(check_cuda_backend(nvcc, builder ? &*builder : nullptr));
   if (python)
-    for (auto& finding : examine_languages(*python, nvcc, cuda::device_count() > 0))
+    for (auto& finding :
+         examine_languages(*python, nvcc, builder ? &*builder : nullptr, cuda::device_count() > 0))
       findings.push_back(std::move(finding));
   findings.push_back(check_profiler());
   add_devices(findings, python ? python->torch_version : "");

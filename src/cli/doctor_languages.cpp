@@ -1,5 +1,5 @@
-// What a Python candidate's language needs of this machine. Packages are known by their metadata:
-// nothing is imported.
+// What a Python candidate's language needs of this machine, and what a .hip file does. Packages are
+// known by their metadata: nothing is imported.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,11 @@
 #include <optional>
 #include <span>
 
+#include "build/build.h"
+#include "build/hip.h"
 #include "cli/finding.h"
+#include "cli/summary.h"
+#include "device/cuda/cuda.h"
 #include "problem/language.h"
 
 namespace kb::cli {
@@ -124,6 +128,50 @@ class Examination {
   bool has_gpu_;
 };
 
+// A .hip file, on each maker's cards: the judge knows no way to run one on AMD's.
+Finding examine_hip_files(const std::expected<build::Nvcc, std::string>& nvcc,
+                          build::Builder* builder, bool has_gpu) {
+  constexpr const char* kKernel =
+      "#include <hip/hip_runtime.h>\n__global__ void kernel() {}\nextern \"C\" int "
+      "kb_run(const void*) { kernel<<<1, 1>>>(); return hipGetLastError(); }\n";
+  const auto obstacle = [&](const std::string& architecture) -> std::optional<std::string> {
+    if (builder == nullptr) return std::nullopt;
+    const auto built = builder->build_hip(kKernel, architecture);
+    if (!built) return built.error();
+    if (built->status != build::Status::ok) return telling_line(built->log);
+    return std::nullopt;
+  };
+  const auto folders = build::hip_folders();
+  const auto hipcc = build::find_hipcc(folders);
+  const auto headers = build::find_hip_headers(folders);
+  Finding finding{"hip backend", "", Finding::State::note};
+  if (!headers) {
+    finding.detail = headers.error();
+  } else if (!nvcc) {
+    finding.detail = "nvcc is missing: " + nvcc.error();
+  } else if (const auto fails = obstacle(has_gpu ? cuda::architecture(0) : "sm_90")) {
+    finding.detail = *fails;
+  } else {
+    const std::string with = fmt::format("HIP {}, nvcc {}", headers->version, nvcc->version);
+    if (has_gpu) finding.state = Finding::State::ready;
+    finding.detail =
+        has_gpu ? fmt::format("ready for .hip files on NVIDIA GPUs ({})", with)
+                : fmt::format(
+                      ".hip files can be compiled for NVIDIA GPUs, for --arch sm_90 ({}); a "
+                      "GPU that can be used is missing",
+                      with);
+  }
+  if (!hipcc) {
+    finding.detail += "; for AMD's, " + hipcc.error();
+  } else if (const auto fails = obstacle("gfx90a")) {
+    finding.detail += "; for AMD's, " + *fails;
+  } else {
+    finding.detail += fmt::format("; for AMD's they can be compiled, for --arch gfx90a (hipcc {})",
+                                  hipcc->version);
+  }
+  return finding;
+}
+
 // The second interface of native candidates.
 Finding examine_tvm_ffi(const worker::PythonEnvironment& python) {
   if (python.tvm_ffi.empty())
@@ -139,11 +187,17 @@ Finding examine_tvm_ffi(const worker::PythonEnvironment& python) {
 
 std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
                                        const std::expected<build::Nvcc, std::string>& nvcc,
-                                       bool has_gpu) {
+                                       build::Builder* builder, bool has_gpu) {
   const Examination examination(python, nvcc, has_gpu);
   std::vector<Finding> findings;
-  for (const auto language : problem::all_languages())
-    if (problem::is_python(language)) findings.push_back(examination.examine(language));
+  for (const auto language : problem::all_languages()) {
+    if (!problem::is_python(language)) continue;
+    findings.push_back(examination.examine(language));
+    if (language != Language::hip) continue;
+    auto files = examine_hip_files(nvcc, builder, has_gpu);
+    files.detail += "; for .py files, " + findings.back().detail;
+    findings.back() = std::move(files);
+  }
   findings.push_back(examine_tvm_ffi(python));
   return findings;
 }

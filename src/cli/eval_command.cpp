@@ -114,7 +114,7 @@ Command add_eval(CLI::App& root) {
                   "an id such as level1/19, SET:level1/19 of an imported set, or a problem file")
       ->required();
   app->add_option("candidate", flags->candidate,
-                  "the kernel: .cu, .cpp, or .py with a class ModelNew")
+                  "the kernel: .cu, .hip, .cpp, or .py with a class ModelNew")
       ->required();
   add_set_option(*app, flags->set);
   app->add_flag("--json", flags->json, "print one JSON object");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "build/build.h"
 #include "build/nvcc.h"
 #include "worker/python_environment.h"
 
@@ -17,10 +18,11 @@ struct Finding {
 };
 
 /// One for each language of Python candidates, and one for TVM-FFI: ready, or the one thing that is
-/// missing. None makes a machine unfit.
+/// missing; for HIP that of each way. None makes a machine unfit. `builder` proves what compiles
+/// HIP; null does not.
 std::vector<Finding> examine_languages(const worker::PythonEnvironment& python,
                                        const std::expected<build::Nvcc, std::string>& nvcc,
-                                       bool has_gpu);
+                                       build::Builder* builder, bool has_gpu);
 
 /// When the device was measured and what came out, or how to measure it. `description` is
 /// Device::describe()'s.

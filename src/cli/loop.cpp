@@ -15,6 +15,7 @@ namespace {
 problem::Language language_of(const prompt::Backend& backend) {
   if (backend.language == problem::Backend::cpp) return problem::Language::cpp;
   if (backend.language == problem::Backend::cuda_cpp) return problem::Language::cuda_cpp;
+  if (backend.language == problem::Backend::hip) return problem::Language::hip;
   const auto named = problem::language_named(backend.name);
   // One of the user's own: the source has to tell.
   return named && problem::is_python(*named) ? *named : problem::Language::unknown;

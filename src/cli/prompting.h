@@ -17,8 +17,8 @@ struct PromptingFlags {
 
 /// What --backend may be, for its help.
 inline constexpr const char* kBackends =
-    "cpp, cuda_cpp, cuda, triton, cute, tilelang, thunderkittens, cupy, hip, helion, cuda_tile, or "
-    "one of your --prompts file";
+    "cpp, cuda_cpp, hip_cpp, cuda, triton, cute, tilelang, thunderkittens, cupy, hip, helion, "
+    "cuda_tile, or one of your --prompts file";
 
 /// --shots, --gpu, --with-hardware, --prompts.
 void add_style_options(CLI::App& app, PromptingFlags& flags);

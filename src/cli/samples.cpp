@@ -18,7 +18,7 @@ namespace kb::cli {
 
 void add_sample_options(CLI::App& app, SampleFlags& flags) {
   app.add_option("folder", flags.folder,
-                 "holds level_1_problem_19_sample_0_kernel.py (.cpp, .cu) and the like")
+                 "holds level_1_problem_19_sample_0_kernel.py (.cpp, .cu, .hip) and the like")
       ->required();
   app.add_option("--level", flags.levels, "only these levels (repeatable)");
   app.add_option("--ids", flags.ids, "only these problem numbers, e.g. 1-10,19");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "build/nvcc.h"
 #include "digest/sha256.h"
 
 namespace kb::judge {
@@ -40,6 +41,7 @@ std::expected<build::Result, std::string> build_candidate(build::Builder& builde
     case problem::Backend::cpp: return builder.build_cpp(candidate.source, tvm_ffi);
     case problem::Backend::cuda_cpp:
       return builder.build_cuda(candidate.source, target.architecture, tvm_ffi);
+    case problem::Backend::hip: return builder.build_hip(candidate.source, target.architecture);
     case problem::Backend::python: break;
   }
   const std::string thunderkittens = candidate.language == problem::Language::thunderkittens
@@ -47,14 +49,16 @@ std::expected<build::Result, std::string> build_candidate(build::Builder& builde
                                          : std::string();
   std::string identity = "python " + python.python_version + " torch " + python.torch_version;
   if (!thunderkittens.empty()) identity += " thunderkittens " + digest_of_headers(thunderkittens);
-  return builder.build_python(candidate.source,
-                              {.executable = python.executable,
-                               .folders = python.folders,
-                               .identity = identity,
-                               .package_folder = target.installation_root / "python",
-                               .architecture = target.architecture,
-                               .thunderkittens = thunderkittens},
-                              problem.source);
+  return builder.build_python(
+      candidate.source,
+      {.executable = python.executable,
+       .folders = python.folders,
+       .identity = identity,
+       .package_folder = target.installation_root / "python",
+       .architecture =
+           build::is_architecture(target.architecture) ? target.architecture : std::string(),
+       .thunderkittens = thunderkittens},
+      problem.source);
 }
 
 }  // namespace kb::judge

@@ -17,7 +17,7 @@ struct BuildTarget {
   /// Used for Python candidates, and for native ones that include TVM-FFI.
   worker::PythonEnvironment python;
   std::filesystem::path installation_root;  ///< holds python/
-  std::string architecture;                 ///< of the GPU, "sm_90"; empty without one
+  std::string architecture;                 ///< of the GPU, "sm_90" or "gfx942"; empty without one
 };
 
 /// Compiles what the candidate needs compiled. Error: one sentence, not the candidate's fault.

@@ -234,7 +234,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   result.compiled = true;
   result.cached_build = build.cached;
   // Explains, and proves nothing: what it links for its own use is not seen here.
-  if (candidate.backend == problem::Backend::cuda_cpp)
+  if (candidate.backend == problem::Backend::cuda_cpp || candidate.backend == problem::Backend::hip)
     for (const auto& library : build::cuda_libraries(candidate.source))
       if (std::ranges::find(kKernelLibraries, library) != kKernelLibraries.end())
         add_flag(result.flags, "library_call");

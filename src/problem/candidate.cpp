@@ -11,6 +11,7 @@ std::string_view name_of(Backend backend) {
   switch (backend) {
     case Backend::cpp: return "cpp";
     case Backend::cuda_cpp: return "cuda_cpp";
+    case Backend::hip: return "hip";
     case Backend::python: return "python";
   }
   return "unknown";
@@ -33,9 +34,12 @@ std::expected<Candidate, std::string> load_candidate(const std::filesystem::path
   } else if (suffix == ".cu") {
     candidate.backend = Backend::cuda_cpp;
     candidate.language = Language::cuda_cpp;
+  } else if (suffix == ".hip") {
+    candidate.backend = Backend::hip;
+    candidate.language = Language::hip;
   } else {
     return std::unexpected(fmt::format(
-        "{} has no suffix that tells its language; name it .py, .cpp, .cc or .cu", shown));
+        "{} has no suffix that tells its language; name it .py, .cpp, .cc, .cu or .hip", shown));
   }
   if (source->find_first_not_of(" \t\f\v\r\n") == std::string::npos) {
     return std::unexpected(fmt::format("{} is empty; there is nothing to judge", shown));

@@ -13,9 +13,10 @@ namespace kb::problem {
 enum class Backend {
   cpp,
   cuda_cpp,
+  hip,
   python
-};  ///< how a candidate is built and run, by its file suffix: .cpp .cc / .cu / .py
-std::string_view name_of(Backend backend);  ///< "cpp", "cuda_cpp", "python"
+};  ///< how a candidate is built and run, by its file suffix: .cpp .cc / .cu / .hip / .py
+std::string_view name_of(Backend backend);  ///< "cpp", "cuda_cpp", "hip", "python"
 
 struct Candidate {
   std::filesystem::path path;

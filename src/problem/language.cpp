@@ -216,6 +216,7 @@ bool is_python(Language language) {
 bool needs_gpu(Language language) {
   switch (language) {
     case Language::cuda_cpp:
+    case Language::hip:
     case Language::thunderkittens:
     case Language::cute:
     case Language::tilelang:

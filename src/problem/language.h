@@ -21,7 +21,7 @@ enum class Language {
   cpp_extension,  ///< an inline extension without device code
   cuda,           ///< an inline extension with CUDA sources
   thunderkittens,
-  hip,
+  hip,  ///< an inline extension with HIP sources; and a .hip file
   triton,
   helion,
   cute,
@@ -36,7 +36,7 @@ std::string_view name_of(Language language);
 std::optional<Language> language_named(std::string_view name);
 /// All but unknown, in the order of the enumeration.
 std::span<const Language> all_languages();
-/// True for those of a .py file.
+/// True for those that a .py file can have.
 bool is_python(Language language);
 /// True for those that no CPU can run: there is neither a compiler for it nor an interpreter.
 bool needs_gpu(Language language);

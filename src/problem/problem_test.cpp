@@ -208,6 +208,10 @@ TEST_F(Files, LoadCandidateKnowsTheBackend) {
   EXPECT_EQ(load_candidate(write("a.cu", "x")).value().backend, Backend::cuda_cpp);
   EXPECT_EQ(load_candidate(write("a.py", "abc")).value().hash, sha256_hex("abc"));
   EXPECT_EQ(name_of(Backend::cuda_cpp), "cuda_cpp");
+  const auto hip = load_candidate(write("a.hip", "x")).value();
+  EXPECT_EQ(hip.backend, Backend::hip);
+  EXPECT_EQ(hip.language, Language::hip);
+  EXPECT_EQ(name_of(Backend::hip), "hip");
   EXPECT_THAT(error_of(load_candidate(root_ / "none.py")), HasSubstr("does not exist"));
   EXPECT_THAT(error_of(load_candidate(root_)), HasSubstr("is a folder"));
   EXPECT_THAT(error_of(load_candidate(write("a.txt", "x"))), HasSubstr("suffix"));
@@ -222,6 +226,7 @@ TEST(ParseSampleName, TakesKernelBenchNames) {
   EXPECT_EQ(sample->sample, 0);
   EXPECT_EQ(sample->path, "run/level_1_problem_19_sample_0_kernel.py");
   EXPECT_EQ(parse_sample_name("level_4_problem_2_sample_12_kernel.cu")->sample, 12);
+  EXPECT_EQ(parse_sample_name("level_4_problem_2_sample_13_kernel.hip")->sample, 13);
   for (const char* name :
        {"", "kernel.py", "level_1_problem_19_sample_0.py", "level_1_problem_19_sample_0_kernel.txt",
         "level_1_problem_19_sample_0_kernel", "level_0_problem_19_sample_0_kernel.py",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 #include <tuple>
 
@@ -11,6 +12,12 @@
 namespace kb::problem {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kSuffixes = {".py", ".cpp", ".cc", ".cu", ".hip"};
+
+}  // namespace
 
 std::optional<Sample> parse_sample_name(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -22,7 +29,7 @@ std::optional<Sample> parse_sample_name(const fs::path& path) {
   if (!number || !take_prefix(rest, "_sample_")) return std::nullopt;
   const auto sample = take_number(rest);
   if (!sample || !take_prefix(rest, "_kernel")) return std::nullopt;
-  if (rest != ".py" && rest != ".cpp" && rest != ".cc" && rest != ".cu") return std::nullopt;
+  if (std::ranges::find(kSuffixes, rest) == kSuffixes.end()) return std::nullopt;
   if (*level < 1 || *number < 1) return std::nullopt;
   return Sample{Id{*level, *number}, *sample, path};
 }
@@ -51,7 +58,7 @@ std::expected<std::vector<Sample>, std::string> find_samples(const fs::path& fol
   if (samples.empty()) {
     return std::unexpected(
         fmt::format("{} holds no samples; they are named like "
-                    "level_1_problem_19_sample_0_kernel.py (.cpp, .cc, .cu)",
+                    "level_1_problem_19_sample_0_kernel.py (.cpp, .cc, .cu, .hip)",
                     shown));
   }
   const auto key = [](const Sample& s) { return std::tie(s.id, s.sample); };

@@ -11,8 +11,8 @@
 
 namespace kb::problem {
 
-/// KernelBench's sample names: level_1_problem_19_sample_0_kernel.py (.cpp, .cc, .cu). Levels and
-/// problems count from 1, samples from 0.
+/// KernelBench's sample names: level_1_problem_19_sample_0_kernel.py (.cpp, .cc, .cu, .hip). Levels
+/// and problems count from 1, samples from 0.
 struct Sample {
   Id id;
   int sample = 0;

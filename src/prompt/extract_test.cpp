@@ -49,7 +49,7 @@ TEST(Extract, OneBlockAmongProse) {
 }
 
 TEST(Extract, NativeBlock) {
-  for (const auto language : {Backend::cpp, Backend::cuda_cpp}) {
+  for (const auto language : {Backend::cpp, Backend::cuda_cpp, Backend::hip}) {
     const auto result = extract("Text.\n" + fenced(kKernel, "cuda"), language);
     EXPECT_EQ(result.code, kKernel);
     EXPECT_EQ(result.how, How::fenced);

@@ -49,7 +49,7 @@ struct Backend {
   std::string title;                                     ///< "Triton"
   std::string label;                                     ///< of a fenced block: "python"
   problem::Backend language = problem::Backend::python;  ///< what extract_code and the judge take
-  std::string suffix;  ///< of a sample's file: ".py", ".cu", ".cpp"
+  std::string suffix;  ///< of a sample's file: ".py", ".cu", ".hip", ".cpp"
 };
 
 /// Tokens that `text` takes, roughly: tokenizers differ among themselves by a fifth and more. A

@@ -123,7 +123,8 @@ TEST(Prompt, EveryBackendRendersInEveryForm) {
       for (const auto* precision : {"fp32", "fp16", "bf16"}) {
         SCOPED_TRACE(backend.name);
         const bool cpu = backend.language == problem::Backend::cpp;
-        const auto* gpu = cpu ? nullptr : card::find(backend.name == "hip" ? "mi300x" : "h200");
+        const auto* gpu =
+            cpu ? nullptr : card::find(backend.name.starts_with("hip") ? "mi300x" : "h200");
         const auto prompt = render({.backend = backend.name,
                                     .precision = precision,
                                     .shots = shots,
@@ -131,7 +132,7 @@ TEST(Prompt, EveryBackendRendersInEveryForm) {
                                     .with_hardware = gpu != nullptr});
         EXPECT_THAT(prompt.system, HasSubstr(backend.title));
         EXPECT_THAT(prompt.user, HasSubstr(problem_at("level1/19_ReLU.py").source));
-        EXPECT_THAT(prompt.user, HasSubstr(cpu || backend.language == problem::Backend::cuda_cpp
+        EXPECT_THAT(prompt.user, HasSubstr(backend.language != problem::Backend::python
                                                ? "defines\n`kb_run`"
                                                : "defines\n`class ModelNew(nn.Module)`"));
         EXPECT_THAT(prompt.user, Not(HasSubstr("{{")));
@@ -162,7 +163,7 @@ TEST(Prompt, NativePromptsCarryTheWholeHeader) {
   std::ifstream file(kRoot / "include/kernelbench/kernel.h");
   std::string header((std::istreambuf_iterator<char>(file)), {});
   while (header.ends_with('\n')) header.pop_back();
-  for (const auto* backend : {"cpp", "cuda_cpp"})
+  for (const auto* backend : {"cpp", "cuda_cpp", "hip_cpp"})
     EXPECT_THAT(render({.backend = backend}).user, HasSubstr(header));
 }
 

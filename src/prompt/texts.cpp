@@ -50,8 +50,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::optional<problem::Backend> language_of(std::string_view name) {
-  for (const auto one :
-       {problem::Backend::cpp, problem::Backend::cuda_cpp, problem::Backend::python})
+  for (const auto one : {problem::Backend::cpp, problem::Backend::cuda_cpp, problem::Backend::hip,
+                         problem::Backend::python})
     if (problem::name_of(one) == name) return one;
   return std::nullopt;
 }
@@ -60,6 +60,7 @@ std::string suffix_of(problem::Backend language) {
   switch (language) {
     case problem::Backend::cpp: return ".cpp";
     case problem::Backend::cuda_cpp: return ".cu";
+    case problem::Backend::hip: return ".hip";
     case problem::Backend::python: return ".py";
   }
   return ".py";
@@ -221,7 +222,7 @@ class Reader {
       }
       const auto language = language_of(*text);
       if (!language)
-        return fail(at, fmt::format("there is no language {}; it is cpp, cuda_cpp or python",
+        return fail(at, fmt::format("there is no language {}; it is cpp, cuda_cpp, hip or python",
                                     shown(*text)));
       backend.language = *language;
       backend.suffix = suffix_of(*language);

@@ -35,7 +35,8 @@ std::optional<TurnName> parse_turn_name(const fs::path& path) {
   const auto turn = problem::take_number(rest);
   const std::string suffix = path.extension().string();
   if (!turn || !rest.empty() ||
-      (suffix != ".py" && suffix != ".cpp" && suffix != ".cc" && suffix != ".cu"))
+      (suffix != ".py" && suffix != ".cpp" && suffix != ".cc" && suffix != ".cu" &&
+       suffix != ".hip"))
     return std::nullopt;
   return TurnName{{problem::Id{*level, *number}.text(), *sample}, *turn};
 }

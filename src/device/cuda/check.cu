@@ -180,14 +180,14 @@ struct BlockTotals {
 
 /// Squares that leave the range of float64 where they are not scaled: see JobTotals.
 struct Extremes {
-  double large = 0, small = 0;
+  double large, small;
 };
 
-/// A thread's own.
+/// A thread's own. No member has an initialiser, for it also lies in shared memory.
 struct ThreadSums {
-  double error_squares = 0;
-  double reference_squares = 0;
-  double max_abs_error = 0;
+  double error_squares;
+  double reference_squares;
+  double max_abs_error;
   Extremes error, reference;  ///< touched by inspections only
 };
 
@@ -420,7 +420,7 @@ __device__ __noinline__ void compare_chunk(const CheckJob& job, std::uint64_t fi
   const unsigned char* const reference = job.reference + first * R::kSize;
   const A atol = Screen<A>::round_down(job.atol * Screen<A>::kSure);
   const A rtol = Screen<A>::round_down(job.rtol * Screen<A>::kSure);
-  ThreadSums sums;
+  ThreadSums sums{};
   A max_abs = 0;
   auto examine_one = [&](unsigned at, const Words<4>& c, const Words<kReferenceWords>& r, A known) {
     const std::uint64_t index = first + at * kElements;
@@ -615,7 +615,7 @@ __global__ void __launch_bounds__(kThreads, 4) check(CheckPlan plan) {
   __shared__ BlockTotals block;
   __shared__ Task task;
   __shared__ ThreadSums warps[kWarps];
-  ThreadSums sums;
+  ThreadSums sums{};
   std::uint32_t job = kNoJob;
   while (true) {
     __syncthreads();  // all have finished the chunk before
