@@ -26,8 +26,9 @@ std::string read(const fs::path& file) {
 Outcome judge_backends(const fs::path& out, const std::vector<std::string>& environment) {
   std::vector<std::string> arguments = {"KERNELBENCH=" + binary(), "OUT=" + out.string()};
   arguments.insert(arguments.end(), environment.begin(), environment.end());
-  for (const char* word : {"bash", "scripts/judge-backends", "--device", "cpu", "--size", "small",
-                           "--ids", "19", "--pairs", "5", "--no-stress"})
+  for (const char* word :
+       {"bash", "scripts/judge-backends", "--device", "cpu", "--size", "small", "--ids", "19",
+        "--set", "batch_size=3", "--set", "dim=5000", "--pairs", "5", "--no-stress"})
     arguments.emplace_back(word);
   return run_program("env", arguments, source_folder());
 }
