@@ -241,26 +241,36 @@ std::set<std::string, BackendLess> backends_of(const Showcase& showcase) {
   return backends;
 }
 
-// "all", or "fp16: 2 of 3: stopped after 60 s; bf16 …"; for a backend without examples why it has
-// none.
+// "fp32, fp16: 2 of 3: stopped after 60 s; bf16: …"; of a backend without examples why it has none.
 std::string not_run_text(const Showcase& showcase, const std::string& backend) {
-  std::map<std::size_t, std::size_t> attempted;                        // by precision
-  std::map<std::pair<std::size_t, std::string>, std::size_t> missing;  // and reason
+  std::map<std::size_t, std::size_t> attempted;                       // by precision
+  std::map<std::size_t, std::map<std::string, std::size_t>> missing;  // and by reason
   for (const auto& example : showcase.examples) {
     if (example.backend != backend) continue;
     const std::size_t rank = precision_rank(example.precision);
     ++attempted[rank];
-    if (!example.first) ++missing[{rank, example.not_run}];
+    if (!example.first) ++missing[rank][example.not_run];
   }
   if (attempted.empty()) {
     const auto known = showcase.readiness.find(backend);
     return known == showcase.readiness.end() || known->second.ready ? "no example was judged"
                                                                     : known->second.detail;
   }
+  // What is said of several precisions is said once.
+  std::vector<std::pair<std::string, std::string>> lines;  // precisions, and the rest
+  for (const auto& [rank, reasons] : missing)
+    for (const auto& [reason, count] : reasons) {
+      const std::string rest = fmt::format(": {} of {}: {}", count, attempted[rank], reason);
+      const auto same =
+          std::ranges::find(lines, rest, &std::pair<std::string, std::string>::second);
+      if (same == lines.end())
+        lines.emplace_back(kPrecisions[rank], rest);
+      else
+        same->first += fmt::format(", {}", kPrecisions[rank]);
+    }
   std::string text;
-  for (const auto& [key, count] : missing)
-    text += fmt::format("{}{}: {} of {}: {}", text.empty() ? "" : "; ", kPrecisions[key.first],
-                        count, attempted[key.first], key.second);
+  for (const auto& [precisions, rest] : lines)
+    text += (text.empty() ? "" : "; ") + precisions + rest;
   return text.empty() ? "-" : text;
 }
 

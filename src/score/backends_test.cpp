@@ -112,6 +112,10 @@ TEST_F(Backends, SaysWhyASampleHasNotRun) {
   EXPECT_THAT(row_of(text, "cute |"),
               HasSubstr("| 1 of 1 | fp32: 1 of 2: stopped after the 60 s of its backend |"));
   EXPECT_THAT(row_of(text, "tilelang |"), HasSubstr("| - | bf16: 1 of 1: it was not selected |"));
+  write("cute-bf16/level_1_problem_19_sample_0_kernel.py", "x");
+  write("cute-fp16/level_1_problem_19_sample_0_kernel.py", "x");
+  EXPECT_THAT(row_of(to_report(loaded()).markdown(), "cute |"),
+              HasSubstr("backend; fp16, bf16: 1 of 1: it was not selected |"));
   EXPECT_THAT(row_of(text, "cupy |"), HasSubstr("| - | fp16: 1 of 1: no device |"));
   EXPECT_THAT(row_of(text, "hip |"), HasSubstr("no example was judged"));
 }
