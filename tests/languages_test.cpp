@@ -138,6 +138,14 @@ TEST(Languages, DoctorHasALineForEach) {
       }
     EXPECT_EQ(lines, 1) << backend;
   }
+  for (const auto& finding : all) {
+    ASSERT_TRUE(finding["versions"].is_object()) << finding;
+    if (finding["what"] == "triton backend") {
+      EXPECT_TRUE(finding["versions"].contains("triton"));
+    } else if (finding["what"] == "python") {
+      EXPECT_TRUE(finding["versions"].contains("PyTorch"));
+    }
+  }
 }
 
 }  // namespace

@@ -164,7 +164,8 @@ std::vector<Finding> examine(const std::string& python_option) {
     findings.push_back({"python",
                         fmt::format("{}: Python {}, PyTorch {}", python->executable,
                                     python->python_version, python->torch_version),
-                        Finding::State::ready});
+                        Finding::State::ready,
+                        {{"Python", python->python_version}, {"PyTorch", python->torch_version}}});
   else
     findings.push_back({"python", python.error(), Finding::State::missing});
   findings.push_back(check_sandbox());
@@ -188,7 +189,8 @@ std::vector<Finding> examine(const std::string& python_option) {
   if (nvcc)
     findings.push_back({"cuda toolkit",
                         fmt::format("{}, version {}", nvcc->path.string(), nvcc->version),
-                        Finding::State::ready});
+                        Finding::State::ready,
+                        {{"nvcc", nvcc->version}}});
   else
     findings.push_back({"cuda toolkit", nvcc.error(), Finding::State::note});
   findings.push_back(check_cuda_backend(nvcc, builder ? &*builder : nullptr));
@@ -210,7 +212,10 @@ int doctor(const std::string& python, bool json) {
     fit = fit && !missing;
     const char* word = missing ? "missing" : finding.state == Finding::State::note ? "note" : "ok";
     if (json)
-      rows.push_back({{"what", finding.what}, {"state", word}, {"detail", finding.detail}});
+      rows.push_back({{"what", finding.what},
+                      {"state", word},
+                      {"detail", finding.detail},
+                      {"versions", finding.versions}});
     else
       fmt::print("{:<8} {:<22} {}\n", word, finding.what, finding.detail);
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 #include <span>
 
@@ -26,6 +27,7 @@ struct Need {
 
 constexpr std::string_view kExtra = "run `make setup-dsl`";
 constexpr std::string_view kSetup = "run `make build`";
+constexpr std::array<std::string_view, 1> kTileiras = {"nvidia-cuda-tileiras"};
 
 std::vector<Need> packages_of(Language language) {
   switch (language) {
@@ -68,8 +70,11 @@ class Examination {
 
   Finding examine(Language language) const {
     Finding finding{fmt::format("{} backend", name_of(language)), "", Finding::State::note};
+    const auto lacks = missing(language, finding.versions);
     std::string versions;
-    if (const auto lacks = missing(language, versions)) {
+    for (const auto& [package, version] : finding.versions)
+      versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", package, version);
+    if (lacks) {
       finding.detail = *lacks;
     } else if (!has_gpu_ && language != Language::torch && language != Language::cpp_extension) {
       finding.detail = "a GPU that can be used is missing";
@@ -84,8 +89,9 @@ class Examination {
   }
 
  private:
-  // The one thing, or null; then `versions` names what there is.
-  std::optional<std::string> missing(Language language, std::string& versions) const {
+  // The one thing, or null; `versions` gets what there is.
+  std::optional<std::string> missing(Language language,
+                                     std::map<std::string, std::string>& versions) const {
     if (language == Language::hip && python_.torch_version.find("+rocm") == std::string::npos)
       return fmt::format("PyTorch for ROCm 7.1 or later is missing: {} is made for another device",
                          python_.torch_version);
@@ -93,9 +99,10 @@ class Examination {
       const auto* version = version_of_any(need.any_of);
       if (version == nullptr)
         return fmt::format("the package {} is missing: {}", need.any_of.front(), need.install);
-      versions +=
-          fmt::format("{}{} {}", versions.empty() ? "" : ", ", version->first, version->second);
+      versions.insert(*version);
     }
+    if (language == Language::cuda_tile)
+      if (const auto* tileiras = version_of_any(kTileiras)) versions.insert(*tileiras);
     if (needs_headers(language) && !python_.has_headers)
       return "the headers of Python are missing: install the package python3-dev";
     if (needs_nvcc(language) && !nvcc_) return "nvcc is missing: " + nvcc_.error();
@@ -111,7 +118,7 @@ class Examination {
   }
 
   bool has_tileiras() const {
-    return python_.packages.contains("nvidia-cuda-tileiras") ||
+    return version_of_any(kTileiras) != nullptr ||
            (nvcc_ && ::access((nvcc_->root / "bin/tileiras").c_str(), X_OK) == 0);
   }
 
@@ -179,8 +186,11 @@ Finding examine_tvm_ffi(const worker::PythonEnvironment& python) {
         "TVM-FFI",
         fmt::format("the package apache-tvm-ffi is missing: {}, or install it with pip", kSetup),
         Finding::State::note};
-  return {"TVM-FFI", fmt::format("ready (apache-tvm-ffi {})", python.version_of("apache-tvm-ffi")),
-          Finding::State::ready};
+  const auto version = python.version_of("apache-tvm-ffi");
+  return {"TVM-FFI",
+          fmt::format("ready (apache-tvm-ffi {})", version),
+          Finding::State::ready,
+          {{"apache-tvm-ffi", version}}};
 }
 
 }  // namespace

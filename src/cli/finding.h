@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace kb::cli {
 struct Finding {
   std::string what, detail;
   enum class State { ready, missing, note } state;
+  std::map<std::string, std::string> versions = {};  ///< of what it is about, where known
 };
 
 /// One for each language of Python candidates, and one for TVM-FFI: ready, or the one thing that is

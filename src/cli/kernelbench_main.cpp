@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
                                          add_profile(app),
                                          add_run(app),
                                          add_baseline(app),
+                                         add_backends(app),
                                          add_score(app),
                                          add_compare(app),
                                          add_leaderboard(app)};
