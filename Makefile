@@ -1,5 +1,6 @@
 # Everything here is a short name for something longer; scripts/setup does the set-up.
-# PYTHON=/path/to/python uses that Python (PyTorch 2.9 or later) in place of .venv.
+# PYTHON=/path/to/python uses that Python (PyTorch 2.9 or later) in place of .venv,
+# CUDA_HOME=/path/to/toolkit that CUDA toolkit (12.4 or later).
 .PHONY: demo build setup-dsl test format lint asan clean help
 .DEFAULT_GOAL := help
 export PYTHON

@@ -20,6 +20,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/memory.h"
 #include "device/cuda/cuda.h"
+#include "device/oldest_driver.h"
 #include "problem/problem.h"
 #include "profile/ncu.h"
 #include "sandbox/sandbox.h"
@@ -66,11 +67,24 @@ std::string driver_version() {
   return "";
 }
 
-// The oldest driver for programs of a CUDA toolkit ("minor version compatibility", in the release
-// notes of CUDA).
-int oldest_driver(int cuda_major) {
-  if (cuda_major <= 12) return 525;
-  return 580;
+// Which PyTorch there is, and whether it can use this machine's GPUs.
+Finding examine_torch(const worker::PythonEnvironment& python) {
+  Finding finding{"python",
+                  fmt::format("{}: Python {}, PyTorch {}", python.executable, python.python_version,
+                              python.torch_version),
+                  Finding::State::ready,
+                  {{"Python", python.python_version}, {"PyTorch", python.torch_version}}};
+  if (python.torch_cuda.empty()) return finding;
+  const std::string_view oldest = oldest_driver(std::atoi(python.torch_cuda.c_str()));
+  finding.detail += fmt::format(" for CUDA {} (driver {} or later)", python.torch_cuda, oldest);
+  const std::string driver = driver_version();
+  if (driver.empty() || is_driver_as_new(driver, oldest)) return finding;
+  finding.detail += fmt::format(
+      "; the NVIDIA driver {} is too old for it: update the driver, or give a Python whose PyTorch "
+      "is for an older CUDA",
+      driver);
+  finding.state = Finding::State::note;
+  return finding;
 }
 
 // What of a .cu candidate can be done here. Nothing that is missing makes a machine unfit: it can
@@ -99,7 +113,7 @@ Finding check_cuda_backend(const std::expected<build::Nvcc, std::string>& nvcc,
         fmt::format("the NVIDIA driver is missing ({}); .cu candidates can be compiled, "
                     "for --arch",
                     need));
-  if (!driver.empty() && std::stoi(driver) < oldest_driver(nvcc->major))
+  if (!driver.empty() && !is_driver_as_new(driver, oldest_driver(nvcc->major)))
     return note(fmt::format("the NVIDIA driver {} is too old: {}", driver, need));
   if (!gpu)
     return note("a GPU that can be used is missing; .cu candidates can be compiled, for --arch");
@@ -161,11 +175,7 @@ std::vector<Finding> examine(const std::string& python_option) {
     findings.push_back({"problems", catalog.error(), Finding::State::missing});
   const auto python = worker::probe_python(worker::choose_python(python_option, root));
   if (python)
-    findings.push_back({"python",
-                        fmt::format("{}: Python {}, PyTorch {}", python->executable,
-                                    python->python_version, python->torch_version),
-                        Finding::State::ready,
-                        {{"Python", python->python_version}, {"PyTorch", python->torch_version}}});
+    findings.push_back(examine_torch(*python));
   else
     findings.push_back({"python", python.error(), Finding::State::missing});
   findings.push_back(check_sandbox());

@@ -16,7 +16,7 @@ namespace {
 
 // Everything a sandbox must bind for `import torch` to work, without importing it.
 constexpr const char* kProbe = R"py(
-import importlib.metadata as m, json, os, sys, sysconfig
+import importlib.metadata as m, json, os, re, sys, sysconfig
 def version(n):
     try: return m.version(n)
     except Exception: return None
@@ -25,11 +25,17 @@ def tvm_ffi():
     except Exception: return ""
     files = ["include/tvm/ffi/c_api.h", "lib/libtvm_ffi.so"]
     return folder if all(os.path.isfile(os.path.join(folder, f)) for f in files) else ""
+def torch_cuda():
+    try: text = m.distribution("torch").locate_file("torch/version.py").read_text()
+    except Exception: return ""
+    found = re.search(r"^cuda\b.*= '([0-9.]+)'", text, re.MULTILINE)
+    return found[1] if found else ""
 paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.path.dirname(sys.executable),
          os.path.dirname(os.path.realpath(sys.executable)), *sysconfig.get_paths().values(), *[p for p in sys.path if p]]
 packages = ["triton", "helion", "nvidia-cutlass-dsl", "tilelang", "cuda-tile", "nvidia-cuda-tileiras",
             "cupy-cuda13x", "cupy-cuda12x", "cupy", "apache-tvm-ffi", "ninja"]
 print(json.dumps({"python": sys.version.split()[0], "torch": version("torch"),
+                  "torch_cuda": torch_cuda(),
                   "headers": os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")),
                   "tvm_ffi": tvm_ffi(),
                   "packages": {n: version(n) for n in packages if version(n)},
@@ -116,6 +122,7 @@ std::expected<PythonEnvironment, std::string> probe_python(const std::string& ch
     return std::unexpected(fmt::format(
         "{} has no PyTorch: run `make setup` for a .venv with it, or give --python PATH", chosen));
   environment.torch_version = json["torch"].get<std::string>();
+  environment.torch_cuda = json.value("torch_cuda", std::string());
   if (std::sscanf(environment.torch_version.c_str(), "%d.%d", &major, &minor) != 2 || major < 2 ||
       (major == 2 && minor < 9))
     return std::unexpected(fmt::format(

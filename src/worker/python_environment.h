@@ -16,6 +16,7 @@ struct PythonEnvironment {
       executable;  ///< absolute, links kept (a venv's python finds its packages by its own path)
   std::string python_version;  ///< "3.11.2"
   std::string torch_version;   ///< "2.11.0"
+  std::string torch_cuda;      ///< the CUDA that PyTorch was made for, "13.0"; empty: none
   std::vector<std::string>
       folders;               ///< prefixes and site-packages, absolute, without those below another
   bool has_headers = false;  ///< Python.h, which extensions and Triton's launchers include

@@ -7,6 +7,7 @@
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
+#include "device/oldest_driver.h"
 
 namespace kb::cuda {
 namespace {
@@ -83,17 +84,22 @@ std::string availability() {
   int supported = 0, built = 0, count = 0;
   cudaDriverGetVersion(&supported);
   cudaRuntimeGetVersion(&built);
+  const std::string build =
+      fmt::format("this kernelbench was built with CUDA {} and needs driver {} or later",
+                  cuda_version_text(built), oldest_driver(built / 1000));
   if (supported == 0) {
-    return "no NVIDIA driver was found (libcuda.so.1): install it, or, in a container, start the "
-           "container with access to the GPU";
+    return fmt::format(
+        "no NVIDIA driver was found (libcuda.so.1): install it, or, in a container, start the "
+        "container with access to the GPU; {}",
+        build);
   }
   const cudaError_t result = cudaGetDeviceCount(&count);
   cudaGetLastError();
   if (result == cudaErrorInsufficientDriver) {
     return fmt::format(
-        "the NVIDIA driver is for CUDA up to {}, and this kernelbench was built with {}: update "
-        "the driver, or build with an older CUDA toolkit",
-        cuda_version_text(supported), cuda_version_text(built));
+        "the NVIDIA driver is for CUDA up to {}, and {}: update the driver, or build with an older "
+        "CUDA toolkit",
+        cuda_version_text(supported), build);
   }
   if (result != cudaSuccess || count == 0) {
     return fmt::format(
@@ -101,8 +107,8 @@ std::string availability() {
         "CUDA_VISIBLE_DEVICES does not hide it",
         result == cudaSuccess ? "it counts none" : cudaGetErrorString(result));
   }
-  return fmt::format("{} GPU{}, driver for CUDA {}, runtime {}", count, count == 1 ? "" : "s",
-                     cuda_version_text(supported), cuda_version_text(built));
+  return fmt::format("{} GPU{}, driver for CUDA {}; {}", count, count == 1 ? "" : "s",
+                     cuda_version_text(supported), build);
 }
 
 std::string architecture(int index) {

@@ -1,5 +1,7 @@
 #include "device/cuda/cuda_device.h"
 
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,6 +29,16 @@ TEST(Availability, SaysSomethingWithAndWithoutADriver) {
   const auto none = open_device(device_count());
   ASSERT_FALSE(none);
   EXPECT_FALSE(none.error().empty());
+}
+
+TEST(Availability, NamesTheDriverThatThisBuildNeeds) {
+  const std::string words = availability();
+  if (words.find("shows no GPU") != std::string::npos) GTEST_SKIP() << "the driver is new enough";
+  EXPECT_NE(words.find(fmt::format("built with CUDA {}.{} and needs driver {} or later",
+                                   CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
+                                   CUDART_VERSION < 13000 ? "525.60.13" : "580")),
+            std::string::npos)
+      << words;
 }
 
 TEST_F(CudaDeviceTest, DescribesItself) {
