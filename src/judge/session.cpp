@@ -19,7 +19,8 @@ using worker::FaultKind;
 namespace {
 
 constexpr double kWarmUpMs = 100;
-constexpr int kTruthTrials = 2;  // plain trials that are also compared with the float64 truth
+constexpr int kLengthenings = 3;  // of turns, until they are long enough
+constexpr int kTruthTrials = 2;   // plain trials that are also compared with the float64 truth
 constexpr double kReducedPrecisionRatio = 10;
 constexpr double kReducedPrecisionFloor = 1e-5;
 // Of workers that time themselves: 100 samples a side, as KernelBench takes, unless calls are long.
@@ -318,19 +319,19 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   measure::TurnPlan plan = reference_.plan();
   auto warm = warm_up(plan);
   if (!warm) return std::unexpected(warm.error());
-  if (warm->may_batch) {
-    // A much faster candidate than the reference has short turns: they get more calls.
-    const auto& stub = candidate_stub.empty() ? reference_.stub_turns() : candidate_stub;
+  // A much faster candidate than the reference has short turns: they get more calls. Not always
+  // enough at once: the first call of a turn is longer than the others.
+  const auto& stub = candidate_stub.empty() ? reference_.stub_turns() : candidate_stub;
+  for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
     const double busy_us = warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls);
     auto longer = measure::lengthened(plan, reference_.call_us(), busy_us / plan.max_calls,
                                       measure::kLeastGpuTurnUs, options_.timing_budget_ms);
+    if (longer.max_calls == plan.max_calls) break;
     if (options_.pairs > 0) longer.pairs = options_.pairs;
-    if (longer.max_calls > plan.max_calls) {
-      plan = longer;
-      if (auto ready = our(reference_.ready_for(plan.max_calls)); !ready) return ready;
-      warm = warm_up(plan);
-      if (!warm) return std::unexpected(warm.error());
-    }
+    plan = longer;
+    if (auto ready = our(reference_.ready_for(plan.max_calls)); !ready) return ready;
+    warm = warm_up(plan);
+    if (!warm) return std::unexpected(warm.error());
   }
   const auto slots = static_cast<unsigned>(plan.max_calls);
   if (!warm->may_batch) {
