@@ -2,6 +2,7 @@
 import math
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -122,6 +123,26 @@ class Control(WorkerTest):
         with TestWorker() as worker:
             for op, fields in (("turns", {}), ("export_params", {}), ("inputs", {"slots": [], "seeds": []})):
                 self.fails("protocol", worker.request, op, **fields)
+
+
+class Shapes(unittest.TestCase):
+    SCRIPT = textwrap.dedent("""
+        import sys
+        from kernelbench_worker.device import open_device
+        from kernelbench_worker.problem import Problem
+        source = sys.stdin.read()
+        request = {"source": source, "path": "p.py", "size": "public", "set": {}, "precision": "fp32", "weight_seed": "42"}
+        print(Problem(request, open_device("cpu")).input_bytes(), "sympy" in sys.modules)
+        """)
+
+    def test_sizes_of_inputs_are_known_without_sympy(self):
+        inputs = ("[torch.rand(2, 3), torch.randn(4, 5), torch.randn((4, 5), dtype=torch.float64), torch.randn(size=(2,)), "
+                  "torch.randint(9, (7,)), torch.randint(0, 9, (7, 2), dtype=torch.int32), torch.randint(low=0, high=2, size=(3,)), "
+                  "torch.randn_like(torch.zeros(6)), torch.rand_like(torch.zeros(6)), 3]")
+        bytes_ = 4 * 6 + 4 * 20 + 8 * 20 + 4 * 2 + 8 * 7 + 4 * 14 + 8 * 3 + 4 * 6 + 4 * 6
+        done = subprocess.run([sys.executable, "-c", self.SCRIPT], input=problem("return 1", inputs), text=True,
+                              env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}, capture_output=True)
+        self.assertEqual(done.stdout.split(), [str(bytes_), "False"], done.stderr)
 
 
 class Spec(WorkerTest):

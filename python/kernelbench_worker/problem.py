@@ -14,6 +14,7 @@ import sys
 import types
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from .dtypes import PRECISIONS
 from .errors import WorkerError, blame_problem, is_out_of_memory
@@ -52,6 +53,25 @@ class _TextLoader(importlib.abc.InspectLoader):
 
     def get_code(self, fullname):
         return compile(self._source, self._path, "exec", dont_inherit=True)
+
+
+class _Shapes(TorchFunctionMode):
+    """Makes random tensors without their values, which on the device meta nobody sees.
+
+    PyTorch's own way to do so for these imports sympy and 500 modules more: half a second, and several where the
+    file system is slow.
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func is torch.randn:
+            kwargs.pop("generator", None)
+            return torch.empty(*args, **kwargs)
+        if func is torch.randint and ("size" in kwargs or len(args) > 1):
+            return torch.empty(kwargs["size"] if "size" in kwargs else args[-1], dtype=kwargs.get("dtype") or torch.int64)
+        if func in (torch.randn_like, torch.rand_like):
+            return torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
+        return func(*args, **kwargs)
 
 
 class Problem:
@@ -140,7 +160,7 @@ class Problem:
     def input_bytes(self):
         """How many bytes get_inputs() would make, without making them; 0 where that cannot be told."""
         try:
-            with torch.device("meta"), torch.no_grad():
+            with torch.device("meta"), _Shapes(), torch.no_grad():
                 values = self._function("get_inputs", "a function get_inputs()")()
             return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
         except Exception:  # it reads values, or asks for a device: then it is found out the long way

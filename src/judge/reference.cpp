@@ -153,7 +153,7 @@ std::expected<void, Fault> Reference::load_problem() {
   auto request = load_request("load_problem", options_);
   request["source"] = problem_.source;
   request["path"] = problem_.path.filename().string();
-  request["memory_bytes"] = device_.ends_turns() ? device_.free_bytes() : options_.memory_bytes;
+  request["memory_bytes"] = options_.memory_bytes;
   auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error());
   auto spec = worker::parse_spec(reply->value("spec", nlohmann::json()));
