@@ -229,8 +229,8 @@ TEST_F(OneCallATurn, MoreCallsForAFastKernel) {
       judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}, {"--set", "ballast=1"})
           .front();
   EXPECT_EQ(json["verdict"], "correct");
-  EXPECT_GE(json["calls_per_turn"], 4);
-  EXPECT_FALSE(has_flag(json, "below_resolution"));
+  EXPECT_GE(json["calls_per_turn"], 3);
+  EXPECT_GE(json["calls_per_turn"].get<double>() * time_us(json), 400);
   EXPECT_FALSE(has_flag(json, "batch_dependent"));
 }
 

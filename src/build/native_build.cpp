@@ -64,8 +64,9 @@ void Builder::Impl::show_tvm_ffi(sandbox::Command& compile, const std::string& s
   const fs::path headers = tvm_ffi->folder / "include";
   const std::string shown = launcher.will_sandbox() ? kTvmFfiRoot : headers.string();
   compile.read_only.push_back({headers.string(), shown});
-  // Its dlpack/ is of one release with it, and newer than what kernel.h needs.
-  compile.argv.push_back("-I" + shown);
+  // Before any other folder: its dlpack/ is of one release with it, and newer than what kernel.h
+  // needs.
+  compile.argv.insert(compile.argv.begin() + 1, "-I" + shown);
   if (problem::is_tvm_ffi_function(source)) {
     compile.argv.push_back(place.include + "/" + kTvmFfiAdapter);
   }

@@ -86,10 +86,11 @@ struct Evaluator::Impl {
       spdlog::warn("{}", measured.error());
   }
 
-  // While the device is the CPU, or there are few of them, no import may run beside a clock.
-  void quiet_pool() {
-    if (!device->ends_turns() || std::thread::hardware_concurrency() < kCpusForImports)
-      pool.pause();
+  // No import may run beside a clock: on a GPU's machine with CPUs to spare it still made a turn's
+  // wall jitter by 0.15 ms and more. Beside what is not timed it may, unless the CPU is the device,
+  // or there are few.
+  bool imports_disturb() const {
+    return !device->ends_turns() || std::thread::hardware_concurrency() < kCpusForImports;
   }
 
   WorkerNeeds worker_needs() const {
@@ -164,7 +165,7 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
       return std::unexpected(hello.error());
     }
   reference_import_ms = ms_since(start);
-  quiet_pool();
+  pool.pause();
   auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
   pool.resume();
   if (!loaded) return std::unexpected(loaded.error());
@@ -264,7 +265,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
                        environment.heap_library);
     if (auto loaded = contestant->load(); !loaded) return end(loaded.error());
   }
-  quiet_pool();
+  if (imports_disturb()) pool.pause();
   Session session(*reference, *contestant, options, *device, result);
   std::expected<void, Failure> outcome;
   {
@@ -277,6 +278,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   }
   if (outcome && options.timing) {
     Phase phase(result, "timing", progress);
+    pool.pause();
     outcome = options.sealed_timing()
                   ? session.timing(native ? native_stub : std::vector<measure::StubTurn>())
                   : session.self_reported();
