@@ -460,6 +460,7 @@ std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int 
   if (estimate.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
   result_.reference_overhead_us = estimate.reference_overhead_us;
   result_.candidate_overhead_us = estimate.candidate_overhead_us;
+  result_.cold_start_us = estimate.cold_us;
   return {};
 }
 

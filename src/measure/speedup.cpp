@@ -197,13 +197,15 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     const double longer_us =
         median(sample_of(singles, overheads).reference_us) - median(at_max.reference_us);
     // A turn's calls share what its first one takes longer.
-    const double cold_us = std::clamp(longer_us, 0.0, input.cold_us * (1 - 1.0 / max_calls));
-    const Interval ci = ratio_ci95(input, singles, cold_us, input.seed + 2);
-    if (ci.high < result.ci95.low) {
-      sample = singles_of(singles, overheads, cold_us);
+    result.cold_us = std::clamp(longer_us, 0.0, input.cold_us * (1 - 1.0 / max_calls));
+    const Interval batch = result.ci95;
+    if (ratio_ci95(input, singles, 0, input.seed + 2).high < batch.low)
+      add_flag(result.flags, "batch_dependent");
+    const Interval ci = ratio_ci95(input, singles, result.cold_us, input.seed + 2);
+    if (ci.high < batch.low) {
+      sample = singles_of(singles, overheads, result.cold_us);
       result.speedup = median(sample.ratios);
       result.ci95 = ci;
-      add_flag(result.flags, "batch_dependent");
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());

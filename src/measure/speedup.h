@@ -11,10 +11,10 @@
 //
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
-// lower than the others', theirs is credited (flag `batch_dependent`). A turn's first call finds
-// everything cold, which on a GPU is tens of microseconds: so much as a stub of ours pays that
-// touches all inputs and outputs, and no more than the reference pays, is taken off single calls of
-// both sides first.
+// lower than the others', the result is `batch_dependent`. A turn's first call finds everything
+// cold, which on a GPU is tens of microseconds: so much as a stub of ours pays that touches all
+// inputs and outputs, and no more than the reference pays, is taken off the single calls of both
+// sides, and where they are lower still, theirs is credited.
 //
 // Slowed reference. The reference is timed alone before the candidate exists, and where it looks
 // slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
@@ -100,6 +100,7 @@ struct Speedup {
   double solo_us = 0;                ///< NaN without solo turns
   double reference_overhead_us = 0;  ///< c0 at the largest number of calls
   double candidate_overhead_us = 0;
+  double cold_us = 0;  ///< that was taken off single calls
   int pairs = 0;  ///< that the median was taken over
   std::vector<std::string>
       flags;  ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution
