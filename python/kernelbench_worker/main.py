@@ -161,7 +161,7 @@ class Worker:
         subject, arena = self._need(self._subject, "a model"), self._need(self._arena, "an arena")
         program = os.pread(fds[0], MAX_FILTER_BYTES, 0) if fds else None
         stub = "stub" in request
-        model = Stub(request["stub"], self._device, request.get("touch", False)) if stub else subject.model
+        model = Stub(request["stub"], self._device) if stub else subject.model
         error = serve_turns(self._channel, arena, model, subject.buffers, program, stub)
         if error is not None:
             return {"ok": False, "error": error}

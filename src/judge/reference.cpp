@@ -29,7 +29,6 @@ constexpr int kErrorTrials = 2;
 constexpr std::size_t kHeapReserve = std::size_t{1} << 30;
 constexpr std::size_t kSlotShare = 20;  // of a GPU's free memory, for the slots of a turn
 constexpr int kRoughTurns = 5;          // to plan by
-constexpr int kTouchingTurns = 16;
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 
@@ -127,7 +126,9 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
         !done)
       return std::unexpected(done.error());
   const bool sealed = options.sealed_timing();
-  if (const int calls = reference->plan_.max_calls; sealed && calls > 1)
+  // As many as turns may ever get: c0 is linear between one call and these, and nothing of it is
+  // measured beside a candidate.
+  if (const int calls = reference->plan_.most_calls; sealed && calls > 1)
     if (auto done = step("overhead", [&] { return reference->measure_overhead(calls); }); !done)
       return std::unexpected(done.error());
   const auto solo = [&]() -> std::expected<void, Fault> {
@@ -428,19 +429,9 @@ std::expected<void, Fault> Reference::measure_alone() {
   return {};
 }
 
-// c0 of a torch worker with this problem's inputs and outputs, and what a turn's first call costs
-// more than the others: our stubs in the model's place, in this very process.
+// c0 of a torch worker with this problem's inputs and outputs: our stub in the model's place, in
+// this very process.
 std::expected<void, Fault> Reference::measure_overhead(int calls) {
-  if (auto done = stub_turns_of(calls, false, num_stub_turns(device_), stub_turns_); !done)
-    return done;
-  if (calls == 1 || !device_.ends_turns()) return {};
-  for (const int count : {1, calls})
-    if (auto done = stub_turns_of(count, true, kTouchingTurns, touching_turns_); !done) return done;
-  return {};
-}
-
-std::expected<void, Fault> Reference::stub_turns_of(int calls, bool touch, int count,
-                                                    std::vector<measure::StubTurn>& turns) {
   worker_.pause();
   if (timed_.in_turns())
     if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
@@ -449,27 +440,16 @@ std::expected<void, Fault> Reference::stub_turns_of(int calls, bool touch, int c
   auto outputs = nlohmann::json::array();
   for (const auto& output : spec_.outputs)
     outputs.push_back({{"dtype", std::string(name_of(output.dtype))}, {"shape", output.shape}});
-  if (auto entered = timed_.enter_turns(kReferenceLimit, false,
-                                        {{"stub", std::move(outputs)}, {"touch", touch}});
+  if (auto entered = timed_.enter_turns(kReferenceLimit, false, {{"stub", std::move(outputs)}});
       !entered)
     return entered;
-  for (int i = 0; i < count + 2; ++i) {
+  for (int i = 0; i < num_stub_turns(device_) + 2; ++i) {
     if (auto prepared = timed_.prepare(kReferenceLimit); !prepared) return prepared;
     auto timed = turn_alone(random_calls(calls, layout_.slots));
     if (!timed) return std::unexpected(timed.error());
-    if (i >= 2) turns.push_back({calls, timed->wall_us});
+    if (i >= 2) stub_turns_.push_back({calls, timed->wall_us});
   }
   return {};
-}
-
-double Reference::cold_us() const {
-  return measure::cold_start_us(touching_turns_, measure::fit_overhead(stub_turns_));
-}
-
-std::expected<void, Fault> Reference::ready_for(int calls) {
-  const bool known = std::ranges::any_of(
-      stub_turns_, [&](const measure::StubTurn& turn) { return turn.calls == calls; });
-  return known ? std::expected<void, Fault>() : measure_overhead(calls);
 }
 
 std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) {

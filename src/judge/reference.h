@@ -52,12 +52,6 @@ class Reference {
   /// Null-stub turns of a torch worker with this problem's inputs and outputs.
   const std::vector<measure::StubTurn>& stub_turns() const { return stub_turns_; }
   double call_us() const { return call_us_; }
-  /// What a turn's first call costs more than the others (measure::cold_start_us); 0 where turns
-  /// have one call, and on the CPU.
-  double cold_us() const;
-  /// Takes stub turns of `calls` calls, if there are none: for turns that are longer than planned.
-  /// A candidate must be frozen meanwhile.
-  std::expected<void, worker::Fault> ready_for(int calls);
   /// Solo turns of `calls` calls, taken now if they have not been. A candidate that exists must be
   /// frozen, but better does not exist.
   std::expected<std::span<const measure::Solo>, worker::Fault> solo(int calls);
@@ -123,9 +117,6 @@ class Reference {
   std::expected<void, worker::Fault> load_timed();
   std::expected<void, worker::Fault> measure_alone();
   std::expected<void, worker::Fault> measure_overhead(int calls);
-  // Turns of a stub: one that does nothing, or one that touches all inputs and outputs.
-  std::expected<void, worker::Fault> stub_turns_of(int calls, bool touch, int count,
-                                                   std::vector<measure::StubTurn>& turns);
   std::expected<void, worker::Fault> measure_error();
   std::expected<nlohmann::json, worker::Fault> ask(nlohmann::json body);
   std::expected<void, worker::Fault> expect(std::span<const worker::Call> calls, const char* mode);
@@ -147,7 +138,7 @@ class Reference {
   std::unique_ptr<Memory> params_memory_;
   std::vector<std::span<std::byte>> params_;
   measure::TurnPlan plan_;
-  std::vector<measure::StubTurn> stub_turns_, touching_turns_;
+  std::vector<measure::StubTurn> stub_turns_;
   std::map<int, std::vector<measure::Solo>> solo_;
   std::vector<Tolerances> tolerances_;
   double call_us_ = 0;

@@ -44,7 +44,7 @@ struct Result {
   int pairs = 0;
   int calls_per_turn = 0;
   std::vector<measure::Pair> turns;  ///< every timed pair, in the order taken; nothing is dropped
-  double reference_overhead_us = 0, candidate_overhead_us = 0, cold_start_us = 0;
+  double reference_overhead_us = 0, candidate_overhead_us = 0;
 
   std::vector<Trial> trials;
   Tolerances tolerance;

@@ -329,13 +329,13 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
     if (longer.max_calls == plan.max_calls) break;
     if (options_.pairs > 0) longer.pairs = options_.pairs;
     plan = longer;
-    if (auto ready = our(reference_.ready_for(plan.max_calls)); !ready) return ready;
     warm = warm_up(plan);
     if (!warm) return std::unexpected(warm.error());
   }
   const auto slots = static_cast<unsigned>(plan.max_calls);
   if (!warm->may_batch) {
     plan.max_calls = 1;
+    plan.pairs = reference_.plan().pairs;
     plan.single_pairs = 0;
   }
 
@@ -345,7 +345,6 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   input.seed = secret_seed();
   const bool gpu = device_.ends_turns();
   input.process_spread = gpu ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
-  input.cold_us = reference_.cold_us();
   input.forgeable_us = gpu ? measure::kGpuForgeableUs : 0;
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
@@ -460,7 +459,6 @@ std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int 
   if (estimate.speedup > options_.excessive_speedup) add_flag(result_.flags, "excessive_speedup");
   result_.reference_overhead_us = estimate.reference_overhead_us;
   result_.candidate_overhead_us = estimate.candidate_overhead_us;
-  result_.cold_start_us = estimate.cold_us;
   return {};
 }
 

@@ -94,18 +94,6 @@ std::vector<T> redraw(const std::vector<T>& from, std::mt19937_64& random) {
   return drawn;
 }
 
-// Of K = 1 turns: the time of the call, without what it takes longer for being the turn's first.
-Sample singles_of(std::span<const Pair> pairs, const Overheads& overheads, double cold_us) {
-  Sample sample = sample_of(pairs, overheads);
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    auto &reference = sample.reference_us[i], &candidate = sample.candidate_us[i];
-    reference = std::max(reference - cold_us, kFloorUs);
-    candidate = std::max(candidate - cold_us, kFloorUs);
-    sample.ratios[i] = reference / candidate;
-  }
-  return sample;
-}
-
 // How far apart the middle 80 % of the stub's turns are, of those with the number of calls that is
 // nearest to `calls`; 0 without any.
 double jitter_us(std::span<const StubTurn> turns, int calls) {
@@ -119,10 +107,8 @@ double jitter_us(std::span<const StubTurn> turns, int calls) {
   return quantile(walls, 0.9) - quantile(walls, 0.1);
 }
 
-// The 95 % interval of the median ratio, over pairs and stub turns alike. `cold_us`: to be taken
-// off, of pairs with K = 1.
-Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, double cold_us,
-                    std::uint64_t seed) {
+// The 95 % interval of the median ratio, over pairs and stub turns alike.
+Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const Shortest shortest = shortest_of(input);
   const auto statistic = [&](std::span<const std::size_t> indices) {
@@ -131,7 +117,7 @@ Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, d
         input.candidate_stub.empty() ? reference : redraw(input.candidate_stub, random);
     std::vector<Pair> drawn;
     for (const std::size_t i : indices) drawn.push_back(pairs[i]);
-    return median(singles_of(drawn, overheads_of(shortest, reference, candidate), cold_us).ratios);
+    return median(sample_of(drawn, overheads_of(shortest, reference, candidate)).ratios);
   };
   return bootstrap_ci95(pairs.size(), statistic, seed + 1, 1000);
 }
@@ -144,21 +130,6 @@ Interval widened(const Interval& ci, double centre, double spread) {
 }
 
 }  // namespace
-
-double cold_start_us(std::span<const StubTurn> turns, const Overhead& overhead) {
-  if (turns.empty()) return 0;
-  const int most = std::ranges::max(turns, {}, &StubTurn::calls).calls;
-  std::vector<double> single, many;
-  for (const auto& turn : turns) {
-    const double us = (turn.wall_us - overhead.at(turn.calls)) / turn.calls;
-    if (turn.calls == 1) single.push_back(us);
-    if (turn.calls == most) many.push_back(us);
-  }
-  if (most == 1 || single.empty()) return 0;
-  // first + (K-1) * other = K * mean, and first is the single one.
-  const double share = 1 - 1.0 / most;
-  return std::max((median(single) - median(many)) / share, 0.0);
-}
 
 Overhead fit_overhead(std::span<const StubTurn> turns) {
   if (turns.empty()) return {};
@@ -190,22 +161,18 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   const auto pairs = pairs_with(input, max_calls);
   const Sample at_max = sample_of(pairs, overheads);
   Sample sample = at_max;
+  int calls = max_calls;
   result.speedup = median(sample.ratios);
-  result.ci95 = ratio_ci95(input, pairs, 0, input.seed);
+  result.ci95 = ratio_ci95(input, pairs, input.seed);
 
   if (const auto singles = pairs_with(input, 1); max_calls > 1 && !singles.empty()) {
-    const double longer_us =
-        median(sample_of(singles, overheads).reference_us) - median(at_max.reference_us);
-    // A turn's calls share what its first one takes longer.
-    result.cold_us = std::clamp(longer_us, 0.0, input.cold_us * (1 - 1.0 / max_calls));
-    const Interval batch = result.ci95;
-    if (ratio_ci95(input, singles, 0, input.seed + 2).high < batch.low)
-      add_flag(result.flags, "batch_dependent");
-    const Interval ci = ratio_ci95(input, singles, result.cold_us, input.seed + 2);
-    if (ci.high < batch.low) {
-      sample = singles_of(singles, overheads, result.cold_us);
+    const Interval ci = ratio_ci95(input, singles, input.seed + 2);
+    if (ci.high < result.ci95.low) {
+      sample = sample_of(singles, overheads);
+      calls = 1;
       result.speedup = median(sample.ratios);
       result.ci95 = ci;
+      add_flag(result.flags, "batch_dependent");
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -240,7 +207,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (overheads.capped || std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
       share(candidate_stub, result.candidate_us) > kMaxJitterShare ||
       share(input.reference_stub, result.reference_us) > kMaxJitterShare ||
-      input.forgeable_us > kMaxForgedShare * median(at_max.candidate_us) * max_calls)
+      input.forgeable_us > kMaxForgedShare * result.candidate_us * calls)
     add_flag(result.flags, "below_resolution");
   return result;
 }

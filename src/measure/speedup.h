@@ -11,10 +11,9 @@
 //
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
-// lower than the others', the result is `batch_dependent`. A turn's first call finds everything
-// cold, which on a GPU is tens of microseconds: so much as a stub of ours pays that touches all
-// inputs and outputs, and no more than the reference pays, is taken off the single calls of both
-// sides, and where they are lower still, theirs is credited.
+// lower than the others', theirs is credited (flag `batch_dependent`). On a GPU a turn's first call
+// starts cold, which makes short kernels look so, too: that is theirs to pay until it can be told
+// from a superbatch.
 //
 // Slowed reference. The reference is timed alone before the candidate exists, and where it looks
 // slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
@@ -50,10 +49,6 @@ struct StubTurn {
   int calls = 1;
   double wall_us = 0;
 };
-/// What the first call of a turn takes longer than the others do, by turns of a stub whose calls do
-/// something, of one call and of more; 0 where it is not longer, or without turns of both kinds.
-double cold_start_us(std::span<const StubTurn> turns, const Overhead& overhead);
-
 /// Fits the lower quartile of the walls at the smallest and at the largest number of calls. Needs
 /// one turn at least; a single number of calls gives per_call_us = 0. Neither term is negative.
 Overhead fit_overhead(std::span<const StubTurn> turns);
@@ -78,8 +73,6 @@ struct SpeedupInput {
   std::uint64_t seed = 0;                ///< of the bootstrap
   /// Standard deviation of the logarithm of the speedup of the same code in two processes.
   double process_spread = 0;
-  /// What a turn's first call takes longer than the others, of the stub that touches everything.
-  double cold_us = 0;
   /// What of c0 a worker can save that has its work queued and says `done` at once, a turn.
   double forgeable_us = 0;
 };
@@ -100,7 +93,6 @@ struct Speedup {
   double solo_us = 0;                ///< NaN without solo turns
   double reference_overhead_us = 0;  ///< c0 at the largest number of calls
   double candidate_overhead_us = 0;
-  double cold_us = 0;  ///< that was taken off single calls
   int pairs = 0;  ///< that the median was taken over
   std::vector<std::string>
       flags;  ///< of: noisy, batch_dependent, baseline_disturbed, below_resolution

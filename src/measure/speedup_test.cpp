@@ -132,53 +132,6 @@ TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
   EXPECT_THAT(estimate.flags, Not(Contains("batch_dependent")));
 }
 
-// On a GPU, where a turn's first call takes 90 us longer on both sides: a kernel of 50 us, against
-// one of 100 us, takes 140 by itself, and is twice as fast all the same.
-TEST(Speedup, TakesColdStartsOffSingleCalls) {
-  Machine machine({150, 2}, 3);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({8, machine.wall(100, 8) + 90, machine.wall(50, 8) + 90});
-  for (int i = 0; i < 10; ++i)
-    input.pairs.push_back({1, machine.wall(190, 1), machine.wall(140, 1)});
-  EXPECT_NEAR(estimate_speedup(input).speedup, 190.0 / 140, 0.05);
-  input.cold_us = 90;
-  const auto estimate = estimate_speedup(input);
-  EXPECT_NEAR(estimate.speedup, 111.25 / 61.25, 0.05);
-  EXPECT_NEAR(estimate.cold_us, 90 * 7.0 / 8, 3);
-  // A superbatch could save that much: it stays out of the verified score.
-  EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
-}
-
-// No more than the reference's own single calls take longer: there is nothing to take off here.
-TEST(Speedup, ChargesASuperbatchWhereTheReferenceStartsWarm) {
-  Machine machine({150, 2}, 3);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  input.cold_us = 90;
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({8, machine.wall(100, 8), machine.wall(100.0 / 8, 8)});
-  for (int i = 0; i < 10; ++i)
-    input.pairs.push_back({1, machine.wall(100, 1), machine.wall(100, 1)});
-  const auto estimate = estimate_speedup(input);
-  EXPECT_NEAR(estimate.speedup, 1, 0.1);
-  EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
-}
-
-TEST(ColdStart, IsWhatTheFirstCallOfATurnTakesLonger) {
-  const Overhead overhead{150, 2};
-  std::vector<StubTurn> turns;
-  for (int i = 0; i < 8; ++i) {
-    turns.push_back({1, 152 + 90 + 20});
-    turns.push_back({8, 166 + 90 + 8 * 20});
-  }
-  EXPECT_NEAR(cold_start_us(turns, overhead), 90, 1e-9);
-  EXPECT_EQ(cold_start_us({}, overhead), 0);
-  EXPECT_EQ(cold_start_us(std::vector<StubTurn>{{1, 300}}, overhead), 0);
-  EXPECT_EQ(cold_start_us(std::vector<StubTurn>{{1, 160}, {4, 300}}, overhead), 0);
-}
-
 // A candidate that slows the reference down while it exists gains nothing.
 TEST(Speedup, CreditsTheSoloTimeOfADisturbedReference) {
   Machine machine({150, 2}, 5);

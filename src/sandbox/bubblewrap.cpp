@@ -86,6 +86,7 @@ std::expected<std::vector<std::string>, std::string> bubblewrap_arguments(
                                         "--hostname",
                                         "kernelbench",
                                         "--die-with-parent",
+                                        "--new-session",
                                         "--cap-drop",
                                         "ALL",
                                         "--clearenv"};

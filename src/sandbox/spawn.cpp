@@ -21,7 +21,6 @@ namespace kb::sandbox {
 namespace {
 
 constexpr int kLowPriority = 15;
-constexpr char kLowPriorityText[] = "15";
 
 /// What the child needs, prepared beforehand: it may not allocate.
 struct Child {
@@ -119,16 +118,7 @@ KB_CHILD_CODE int run_child(void* argument) {
     call(SYS_write, adjust, address("1000"), 4);
     call(SYS_close, adjust);
   }
-  if (child.gives_way) {
-    call(SYS_setpriority, PRIO_PROCESS, 0, kLowPriority);
-    // Where sessions are groups of the scheduler, that ranks it within its own session only.
-    const long group =
-        call(SYS_openat, AT_FDCWD, address("/proc/self/autogroup"), O_WRONLY | O_CLOEXEC);
-    if (group >= 0) {
-      call(SYS_write, group, address(kLowPriorityText), sizeof kLowPriorityText - 1);
-      call(SYS_close, group);
-    }
-  }
+  if (child.gives_way) call(SYS_setpriority, PRIO_PROCESS, 0, kLowPriority);
   for (std::size_t i = 0; i < child.limit_count; ++i) {
     struct Both {
       std::uint64_t soft, hard;

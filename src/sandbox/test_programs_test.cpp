@@ -22,7 +22,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -50,16 +49,8 @@ int hello(const Arguments&) {
   return 7;
 }
 
-// Its own, and where sessions are groups of the scheduler, the group's, if that differs.
 int show_priority(const Arguments&) {
-  const int own = ::getpriority(PRIO_PROCESS, 0);
-  print(fmt::format("nice {}\n", own));
-  if (std::FILE* file = std::fopen("/proc/self/autogroup", "r")) {
-    int group = own;
-    if (std::fscanf(file, "/autogroup-%*d nice %d", &group) == 1 && group != own)
-      print(fmt::format("group {}\n", group));
-    std::fclose(file);
-  }
+  print(fmt::format("nice {}\n", ::getpriority(PRIO_PROCESS, 0)));
   return 0;
 }
 
