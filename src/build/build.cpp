@@ -173,7 +173,6 @@ sandbox::Command Builder::Impl::command(const Workplace& workplace, const Place&
   command.read_only = {{options.include_directory.string(), place.include}};
   command.writable = {{workplace.build_folder().string(), place.root}};
   command.working_directory = place.root;
-  command.gives_way = true;
   command.limits.memory_bytes = options.memory_bytes;
   command.limits.max_processes = kMaxProcesses;
   command.limits.max_file_bytes = kMaxFileBytes;

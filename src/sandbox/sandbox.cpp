@@ -418,7 +418,6 @@ std::expected<std::unique_ptr<Process::Impl>, std::string> Launcher::Impl::begin
   process->output = std::make_shared<OutputBuffer>(std::move(pipe->reading));
 
   request.limits = rlimits(command.limits, process->cgroup.get());
-  request.gives_way = command.gives_way;
   request.fds = command.fds;
   request.fds.insert(request.fds.end(), more_fds.begin(), more_fds.end());
   request.fds.emplace_back(pipe->writing.get(), 1);

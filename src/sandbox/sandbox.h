@@ -62,9 +62,6 @@ struct Command {
   /// Host descriptor → number inside (3 and up); no other is inherited.
   std::vector<std::pair<int, int>> fds;
   Limits limits;
-  /// Others have the CPUs first: for compilers beside a judge. By its nice value: where
-  /// the scheduler groups by sessions (autogroup), that weighs little.
-  bool gives_way = false;
 };
 
 /// How a process ended.

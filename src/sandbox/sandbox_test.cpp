@@ -115,13 +115,6 @@ TEST_F(SandboxTest, RunsAProgramAndTellsItsExitStatus) {
   EXPECT_FALSE(process.freeze());
 }
 
-TEST_F(SandboxTest, GivesWay) {
-  Command command = program("show_priority");
-  EXPECT_EQ(output_of(command), "nice 0\n");
-  command.gives_way = true;
-  EXPECT_EQ(output_of(command), "nice 15\n");
-}
-
 TEST_F(SandboxTest, TellsASignal) {
   Process process = start(program("crash"));
   const auto exit = process.wait(patience);

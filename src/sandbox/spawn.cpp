@@ -20,8 +20,6 @@
 namespace kb::sandbox {
 namespace {
 
-constexpr int kLowPriority = 15;
-
 /// What the child needs, prepared beforehand: it may not allocate.
 struct Child {
   const char* path = nullptr;
@@ -36,7 +34,6 @@ struct Child {
   const std::pair<int, rlim_t>* limits = nullptr;
   std::size_t limit_count = 0;
   bool read_only_dev = false;
-  bool gives_way = false;
   int cgroup2_procs = -1;  ///< negative when clone3 has already put us there
   const int* cgroup1_tasks = nullptr;
   std::size_t cgroup1_count = 0;
@@ -118,7 +115,6 @@ KB_CHILD_CODE int run_child(void* argument) {
     call(SYS_write, adjust, address("1000"), 4);
     call(SYS_close, adjust);
   }
-  if (child.gives_way) call(SYS_setpriority, PRIO_PROCESS, 0, kLowPriority);
   for (std::size_t i = 0; i < child.limit_count; ++i) {
     struct Both {
       std::uint64_t soft, hard;
@@ -213,7 +209,6 @@ std::expected<Spawned, std::string> spawn(const SpawnRequest& request) {
   const UniqueFd high_null(::fcntl(null.get(), F_DUPFD_CLOEXEC, child.above));
   child.null = high_null.get();
   child.read_only_dev = request.read_only_dev;
-  child.gives_way = request.gives_way;
   child.limits = request.limits.data();
   child.limit_count = request.limits.size();
   child.cgroup1_tasks = request.cgroup1_tasks.data();

@@ -29,7 +29,6 @@ struct SpawnRequest {
   /// Gives it a mount namespace in which /dev is read-only. Nothing happens where we may not do
   /// that.
   bool read_only_dev = false;
-  bool gives_way = false;  ///< a lower priority
   int cgroup2_folder = -1;
   std::vector<int> cgroup1_tasks;
 };

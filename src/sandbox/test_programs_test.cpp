@@ -12,7 +12,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -47,11 +46,6 @@ void print_result(const std::string& what, bool worked) {
 int hello(const Arguments&) {
   print("hello\n");
   return 7;
-}
-
-int show_priority(const Arguments&) {
-  print(fmt::format("nice {}\n", ::getpriority(PRIO_PROCESS, 0)));
-  return 0;
 }
 
 int list_environment(const Arguments&) {
@@ -246,7 +240,6 @@ int lock_processes(const Arguments&) {
 
 const std::map<std::string, std::function<int(const Arguments&)>> programs = {
     {"hello", hello},
-    {"show_priority", show_priority},
     {"list_environment", list_environment},
     {"list_fds", list_fds},
     {"try_to_read", try_to_read},
