@@ -37,7 +37,7 @@ def describe_problem(request):
 def _describe_on(request, device, context):
     with context:
         problem = Problem(request, device)
-        _refuse_what_does_not_fit(problem, device, request.get("memory_bytes", 0))
+        problem.refuse_what_does_not_fit(request.get("memory_bytes", 0))
         model = problem.model()
         inputs = problem.draw_inputs(problem.weight_seed)
         spec = describe_load(problem, model, inputs)
@@ -47,11 +47,6 @@ def _describe_on(request, device, context):
     spec["outputs"] = [describe(t, f"output {i}") for i, t in enumerate(outputs)]
     return {"spec": spec, "size": problem.size_name, "device": str(device.torch_device),
             "matrix_operations": counted.matrix, "other_operations": counted.other}
-
-
-def _refuse_what_does_not_fit(problem, device, memory_bytes):
-    if device.torch_device.type == "cpu" and memory_bytes and problem.input_bytes() > memory_bytes // 2:
-        raise WorkerError("out_of_memory", f"the inputs take {problem.input_bytes() / 1e9:.1f} GB")
 
 
 class _Meta:

@@ -166,6 +166,16 @@ class Problem:
         except Exception:  # it reads values, or asks for a device: then it is found out the long way
             return 0
 
+    def refuse_what_does_not_fit(self, memory_bytes):
+        """Says so at once, where drawing the inputs would end in the memory limit after minutes: not on a GPU."""
+        if self.device.torch_device.type != "cpu" or not memory_bytes:
+            return
+        inputs = self.input_bytes()
+        # Examining holds the inputs twice, and outputs.
+        if 2 * inputs > memory_bytes:
+            raise WorkerError("out_of_memory", f"one set of inputs takes {inputs / 1e9:.1f} GB, "
+                              f"of the {memory_bytes / 1e9:.1f} GB that a worker may use")
+
     def call(self, model, inputs):
         """Calls the model, under no_grad."""
         with blame_problem(self.path, "Model.forward"), torch.no_grad():

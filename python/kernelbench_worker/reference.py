@@ -16,24 +16,14 @@ class Reference:
     """A problem's Model, built and examined. Its own errors are `problem` errors."""
 
     def __init__(self, request, device):
-        self._device = device
         self.problem = Problem(request, device)
-        self._refuse_what_does_not_fit(request.get("memory_bytes", 0))
+        self.problem.refuse_what_does_not_fit(request.get("memory_bytes", 0))
+        self._device = device
         self.model = self.problem.model()
         self.buffers = Buffers(self.model)
         self._truth = None
         self.spec = self._examine()
         device.trim()
-
-    def _refuse_what_does_not_fit(self, memory_bytes):
-        """Says so at once, where drawing the inputs would end in the memory limit after minutes: not on a GPU."""
-        if self._device.torch_device.type != "cpu":
-            return
-        inputs = self.problem.input_bytes()
-        # Examining holds the inputs twice, and outputs.
-        if memory_bytes and 2 * inputs > memory_bytes:
-            raise WorkerError("out_of_memory", f"one set of inputs takes {inputs / 1e9:.1f} GB, "
-                              f"of the {memory_bytes / 1e9:.1f} GB that a worker may use")
 
     def _examine(self):
         """Calls the model twice on one input, and returns the protocol's `spec`.

@@ -88,11 +88,6 @@ std::string error_text(int error) {
   return std::error_code(error, std::generic_category()).message();
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 bool is_header(const fs::path& path) {
   return path.extension() == ".h";
 }

@@ -125,7 +125,6 @@ struct Builder::Impl {
 };
 
 std::string error_text(int error);
-bool is_there(const std::filesystem::path& path);
 bool is_header(const std::filesystem::path& path);
 std::string_view name_of(Status status);
 

@@ -75,6 +75,11 @@ Io<FileDescriptor> create_file(const std::filesystem::path& path, mode_t mode) {
 
 }  // namespace
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
 Io<FileDescriptor> open_folder(const std::filesystem::path& path) {
   return open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }

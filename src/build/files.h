@@ -37,6 +37,9 @@ Io<FileDescriptor> open_folder(const std::filesystem::path& path);
 /// step (ELOOP, ENOTDIR), "..", absolute paths and anything but a regular file (EINVAL).
 Io<FileDescriptor> open_beneath(int folder, const std::filesystem::path& relative);
 
+/// False also where that cannot be told.
+bool is_there(const std::filesystem::path& path);
+
 /// The whole of a file. EFBIG when it is larger than `max_bytes`.
 Io<std::string> read_file(int fd, std::uint64_t max_bytes);
 Io<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes);

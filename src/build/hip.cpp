@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "build/capture.h"
+#include "build/files.h"
 #include "build/nvcc.h"
 
 namespace kb::build {
@@ -38,11 +39,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kLibrarie
      {"hipsparse.h", "hipsparse"},
      {"miopen.h", "MIOpen"},
      {"rocblas.h", "rocblas"}}};
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 // "5.7.31921" of hip/hip_version.h; empty where that does not say.
 std::string version_in(const fs::path& include) {

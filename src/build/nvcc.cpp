@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "build/capture.h"
+#include "build/files.h"
 
 namespace kb::build {
 
@@ -40,11 +41,6 @@ const std::vector<Library>& known_libraries() {
                                               {"nvrtc", {"nvrtc"}},
                                               {"cuda.h", {kDriver}}};
   return libraries;
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
 }
 
 bool in_system(const fs::path& path) {

@@ -67,10 +67,7 @@ struct Evaluator::Impl {
   std::string reference_key;
   std::vector<measure::StubTurn> native_stub;
   Clock::time_point native_overhead_at{};
-  // Of the last evaluation: whether it had to load the reference, and how long it waited for the
-  // workers' imports.
-  bool reference_is_new = false;
-  double reference_import_ms = 0;
+  double reference_import_ms = 0;  // that the last evaluation waited for; 0: none was loaded
 
   Impl(const Environment& shared, const Options& asked, std::unique_ptr<Device> on)
       : environment(shared),
@@ -153,7 +150,6 @@ Result judge_one_of_many(Evaluator& evaluator, const problem::Problem& problem,
 std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Problem& problem) {
   const auto start = Clock::now();
   reference_import_ms = 0;
-  reference_is_new = false;
   if (reference && reference_key == problem.hash + problem.path.string()) return {};
   reference.reset();
   auto oracle = pool.take(), timed = pool.take();
@@ -170,7 +166,6 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   pool.resume();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
-  reference_is_new = true;
   reference_key = problem.hash + problem.path.string();
   return {};
 }
@@ -408,7 +403,7 @@ std::expected<Result, Refusal> Evaluator::evaluate(
     }
     result.phases_ms["reference"] = reference_ms;
     result.phases_ms["reference_import"] = impl_->reference_import_ms;
-    if (impl_->reference_is_new && impl_->reference)
+    if (impl_->reference_import_ms > 0 && impl_->reference)
       for (const auto& [name, ms] : impl_->reference->load_phases_ms())
         result.phases_ms["reference_" + name] = ms;
     if (result.verdict != Verdict::infrastructure_error && result.verdict != Verdict::out_of_memory)

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "measure/statistics.h"
 #include "problem/language.h"
 #include "problem/sample.h"
 #include "problem/text_file.h"
@@ -326,13 +327,6 @@ Table verdict_table(const Showcase& showcase) {
   return table;
 }
 
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 std::optional<double> phase_ms(const Judgement& judgement, const char* phase) {
   const auto it = judgement.phases_ms.find(phase);
   return it == judgement.phases_ms.end() ? std::nullopt : std::optional(it->second);
@@ -347,8 +341,8 @@ std::string seconds_text(const std::vector<const Example*>& examples, Part part)
     for (const Example* example : examples)
       if (const auto& judgement = example->*which)
         if (const auto ms = part(*judgement)) values.push_back(*ms / 1000);
-    if (const auto middle = median(std::move(values)))
-      text += fmt::format("{}{:.1f}", text.empty() ? "" : " / ", *middle);
+    if (!values.empty())
+      text += fmt::format("{}{:.1f}", text.empty() ? "" : " / ", measure::median(values));
   }
   return text.empty() ? "-" : text;
 }

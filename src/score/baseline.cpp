@@ -7,6 +7,7 @@
 #include <set>
 
 #include "flag/flag.h"
+#include "measure/statistics.h"
 #include "problem/id.h"
 #include "score/kernelbench_files.h"
 #include "score/table.h"
@@ -36,12 +37,6 @@ std::optional<double> time_of(const Json& entry) {
   if (!entry.is_object()) return std::nullopt;
   const auto median = positive_us(entry, "median");
   return median ? median : positive_us(entry, "mean");
-}
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace
@@ -134,7 +129,7 @@ Json baseline_json(const std::vector<Evaluation>& evaluations,
             {"max", most / 1000},
             {"num_trials", times.us.size()},
             {"hardware", times.conditions},
-            {"median", median_of(times.us) / 1000}};
+            {"median", measure::median(times.us) / 1000}};
   }
   return json;
 }

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <optional>
 #include <string>
 
 namespace kb::cuda {
@@ -25,6 +26,10 @@ struct Driver {
 
   std::string explain(CUresult result) const;
 };
+
+/// The functions; null where one of them is missing. The one thing in which HIP differs, so it has
+/// a file of its own.
+std::optional<Driver> look_up_driver();
 
 /// Null where there is no driver (or one without virtual memory management). Loaded once.
 const Driver* driver();
