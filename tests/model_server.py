@@ -16,8 +16,11 @@ class ModelServer:
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}/v1"
 
     def requests(self):
-        """What it has been asked, in order."""
-        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+        """What it has been asked, in order; a request that is being written down right now is not among them yet."""
+        if not self._log.exists():
+            return []
+        written = self._log.read_text(encoding="utf-8")
+        return [json.loads(line) for line in written[:written.rfind("\n") + 1].splitlines()]
 
     def stop(self):
         self._process.stdin.close()
