@@ -1,6 +1,8 @@
 """The Python client, against the real program on the CPU."""
 import asyncio
+import concurrent.futures
 import contextlib
+import gc
 import os
 import re
 import shutil
@@ -13,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import kernelbench_judge
-from kernelbench_judge import (InfrastructureError, NotFound, Source, aevaluate, eval_kernel_against_ref, evaluate,
+from kernelbench_judge import (InfrastructureError, Judge, NotFound, Source, aevaluate, eval_kernel_against_ref, evaluate,
                                evaluate_each, evaluate_many)
 from kernelbench_judge.source import suffix_of
 
@@ -275,6 +277,92 @@ class Batches(Client):
         self.assertEqual(asyncio.run(judge())[0]["verdict"], "static_reject")
 
 
+class Standing(Client):
+    SLOW = MODEL.format("time.sleep(1000)")
+    PROBLEM = PROBLEM + '\n\nSIZES = {"small": {"rows": 8}}\n'
+
+    def judge(self, **more):
+        judge = Judge(**{"size": "small", **BATCH, **more})
+        self.addCleanup(judge.close)
+        return judge
+
+    def test_judges_many_in_one_process(self):
+        judge = self.judge()
+        first = alive()
+        cases = [("level1/19", NATIVE, "correct", "level1/19", "candidate.cpp"),
+                 ("level1/19", MODEL.format("return x"), "wrong_value", "level1/19", "candidate.py"),
+                 (self.PROBLEM, self.write("k.py", RIGHT), "correct", "problem.py", "k.py"),
+                 (self.PROBLEM, MODEL.format("raise OSError"), "runtime_error", "problem.py", "candidate.py"),
+                 (self.write("p.py", self.PROBLEM), Source(""), "static_reject", str(self.folder / "p.py"), "candidate.py"),
+                 ("level1/19", NATIVE.replace("return 0", "return nonsense"), "compile_error", "level1/19",
+                  "candidate.cpp")]
+        judge.evaluate(*cases[0][:2])
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            results = list(pool.map(lambda case: judge.evaluate(*case[:2]), cases))
+
+        async def again():
+            return await asyncio.gather(*(judge.aevaluate(*case[:2]) for case in cases))
+
+        for result, case in zip(results + asyncio.run(again()), cases + cases):
+            self.assertEqual((result["verdict"], result["problem"], result["candidate"]), case[2:], result["message"])
+        self.assertEqual([pid for pid in first if pid in alive()], first)
+        family = below(first)
+        judge.close()
+        judge.close()
+        self.assertTrue(gone(family))
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["k.py", "p.py"])
+
+    def test_the_second_finds_all_ready(self):
+        judge = self.judge()
+        first, second = (judge.evaluate("level1/19", NATIVE)["phases_ms"] for _ in range(2))
+        self.assertGreater(first["reference_import"], 0)
+        self.assertEqual(second["reference_import"], 0)
+
+    def test_bad_input_is_the_programs_sentence(self):
+        for options, says in (({"size": "small", "sing": 1}, "--sing"), ({"devices": ["tpu"]}, "tpu"),
+                              ({"devices": ["cpu", "cuda:0"]}, "both"), ({"timeout": 0}, "timeout")):
+            with self.subTest(says), self.assertRaisesRegex(ValueError, says):
+                self.judge(**options)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        judge = self.judge()
+        for problem, candidate, options, says in (
+                ("level1/101", RIGHT, {}, "101"), ("/nonexistent.py", RIGHT, {}, "/nonexistent.py"),
+                ("level1/19", "/nonexistent.py", {}, "/nonexistent.py"), ("level1/19", "no path", {}, "Source"),
+                ("level1/19", RIGHT, {"backend": "cobol"}, "cobol"),
+                (self.PROBLEM.replace("get_inputs", "x"), RIGHT, {}, "get_inputs")):
+            with self.subTest(says), self.assertRaisesRegex(ValueError, says):
+                judge.evaluate(problem, candidate, **options)
+        judge.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            judge.evaluate("level1/19", RIGHT)
+
+    def test_one_that_is_killed_is_followed_by_another(self):
+        judge = self.judge(first_call_timeout=500)
+        [pid] = alive()
+        lost = judge.submit(self.PROBLEM, self.SLOW)
+        self.wait_for_workers()
+        os.kill(pid, 9)
+        self.assertEqual(lost.result(60)["verdict"], "infrastructure_error")
+        self.assertIn("code -9", lost.result()["message"])
+        self.assertEqual(judge.evaluate(self.PROBLEM, RIGHT)["verdict"], "correct")
+        self.assertNotIn(pid, alive())
+
+    def test_one_that_hangs_is_killed(self):
+        judge = self.judge(timeout=4, first_call_timeout=500, compile_timeout=1)
+        results = [future.result(120) for future in [judge.submit(self.PROBLEM, self.SLOW) for _ in range(2)]]
+        self.assertEqual([result["verdict"] for result in results], ["infrastructure_error"] * 2)
+        self.assertIn("within 5 s", results[1]["message"])
+
+    def test_what_waits_when_it_is_closed(self):
+        judge = Judge(size="small", first_call_timeout=500, **BATCH)
+        future = judge.submit(self.PROBLEM, self.SLOW)
+        family = self.wait_for_workers()
+        del judge
+        gc.collect()
+        self.assertIn("closed", future.result(60)["message"])
+        self.assertTrue(gone(family))
+
+
 class KernelBench(Client):
     def test_fields(self):
         torch_device = type("Device", (), {"__str__": lambda self: "cpu"})()
@@ -310,6 +398,8 @@ class Programs(Client):
             with self.subTest(chosen), mock.patch.dict(os.environ, {"KERNELBENCH_BINARY": chosen}):
                 with self.assertRaisesRegex(NotFound, "KERNELBENCH_BINARY"):
                     evaluate("level1/19", RIGHT)
+                with self.assertRaisesRegex(NotFound, "KERNELBENCH_BINARY"):
+                    Judge()
 
     def test_none(self):
         with mock.patch.dict(os.environ, {"PATH": "/nonexistent"}), \

@@ -10,8 +10,9 @@ and neither PyTorch nor anything else has to be installed beside this package.
 from .batch import aevaluate_each, evaluate_each, evaluate_many
 from .binary import NotFound, find_binary
 from .evaluation import aevaluate, evaluate
+from .judge import Judge
 from .kernelbench import InfrastructureError, KernelExecResult, eval_kernel_against_ref
 from .source import Source
 
-__all__ = ["InfrastructureError", "KernelExecResult", "NotFound", "Source", "aevaluate", "aevaluate_each",
+__all__ = ["InfrastructureError", "Judge", "KernelExecResult", "NotFound", "Source", "aevaluate", "aevaluate_each",
            "eval_kernel_against_ref", "evaluate", "evaluate_each", "evaluate_many", "find_binary"]

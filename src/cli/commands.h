@@ -27,6 +27,7 @@ Command add_eval(CLI::App& root);
 Command add_compile(CLI::App& root);
 Command add_profile(CLI::App& root);
 Command add_run(CLI::App& root);
+Command add_serve(CLI::App& root);
 Command add_backends(CLI::App& root);
 Command add_baseline(CLI::App& root);
 Command add_score(CLI::App& root);

@@ -1,9 +1,7 @@
 // kernelbench eval PROBLEM CANDIDATE
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <optional>
 
 #include "check/check.h"
@@ -31,18 +29,13 @@ void print_json(const nlohmann::json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// A file that can be no candidate is a person's mistake. A program that asks for JSON hands in what
-// others wrote, and is told the verdict, as `run` stores it.
+// A file that can be no candidate is a person's mistake; a program is told the verdict.
 int refuse(const EvalFlags& flags, const problem::Problem& problem,
            const problem::Candidate& candidate, const std::string& why) {
-  std::error_code error;
-  if (!flags.json || !std::filesystem::is_regular_file(flags.candidate, error) ||
-      ::access(flags.candidate.c_str(), R_OK) != 0)
-    throw UsageError(why);
-  const auto options =
-      options_from(flags.judging, device_for(candidate.language, devices_of(flags.judging)));
-  print_json(judge::to_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why),
-                            options));
+  if (!flags.json) throw UsageError(why);
+  print_json(refusal_json(
+      problem, candidate, why,
+      options_from(flags.judging, device_for(candidate.language, devices_of(flags.judging)))));
   return kOk;
 }
 

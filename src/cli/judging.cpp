@@ -201,6 +201,16 @@ std::expected<problem::Candidate, std::string> load_candidate(const JudgingFlags
   return candidate;
 }
 
+nlohmann::json refusal_json(const problem::Problem& problem, const problem::Candidate& candidate,
+                            const std::string& why, const judge::Options& options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(candidate.path, error) ||
+      ::access(candidate.path.c_str(), R_OK) != 0)
+    throw UsageError(why);
+  return judge::to_json(judge::unjudged(problem, candidate, judge::Verdict::static_reject, why),
+                        options);
+}
+
 judge::Options options_from(const JudgingFlags& flags, const std::string& device) {
   judge::Options options;
   options.device = device;

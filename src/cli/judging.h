@@ -64,6 +64,11 @@ std::string device_for(problem::Language language, const std::vector<std::string
 /// that is none, or none for such a file; as an error, what problem::load_candidate says.
 std::expected<problem::Candidate, std::string> load_candidate(const JudgingFlags& flags,
                                                               const std::filesystem::path& path);
+/// The verdict on a file that load_candidate refuses for `why`, as to_json makes it: a program that
+/// asks for JSON hands in what others wrote. A file that cannot even be read is the caller's own
+/// mistake: UsageError.
+nlohmann::json refusal_json(const problem::Problem& problem, const problem::Candidate& candidate,
+                            const std::string& why, const judge::Options& options);
 
 /// UsageError where --sandbox cannot be had.
 std::unique_ptr<sandbox::Launcher> make_launcher(const JudgingFlags& flags);

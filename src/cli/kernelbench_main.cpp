@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
                                          add_compile(app),
                                          add_profile(app),
                                          add_run(app),
+                                         add_serve(app),
                                          add_baseline(app),
                                          add_backends(app),
                                          add_score(app),

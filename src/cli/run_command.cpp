@@ -32,8 +32,6 @@
 namespace kb::cli {
 namespace {
 
-constexpr unsigned kCpusOfAJudge = 4;
-
 class Run {
  public:
   Run(const RunFlags& flags, store::Store& store, Workshop& workshop,
@@ -221,11 +219,7 @@ void Run::judge_all() {
     std::vector<std::jthread> judges;
     if (!on_gpu.empty())
       for (const auto& device : gpus()) judges.emplace_back([this, device] { judge_on(device); });
-    // Some CPUs are for the judges, their workers and the imports.
-    const unsigned cpus = std::max(std::thread::hardware_concurrency(), 1u);
-    const unsigned taken = kCpusOfAJudge * static_cast<unsigned>(judges.size());
-    compile(on_gpu, flags_.samples.jobs > 0 ? flags_.samples.jobs
-                                            : std::max(cpus / 2, taken < cpus ? cpus - taken : 1));
+    compile(on_gpu, compilers_beside(judges.size(), flags_.samples.jobs));
   }
   if (!on_cpu.empty()) {
     compile(on_cpu, flags_.samples.jobs);

@@ -95,6 +95,14 @@ std::string label_of(const problem::Sample& sample) {
   return fmt::format("{} sample {}", sample.id.text(), sample.sample);
 }
 
+unsigned compilers_beside(std::size_t judges, unsigned jobs) {
+  constexpr unsigned kCpusOfAJudge = 4;
+  if (jobs > 0) return jobs;
+  const unsigned cpus = std::max(std::thread::hardware_concurrency(), 1u);
+  const unsigned taken = kCpusOfAJudge * static_cast<unsigned>(judges);
+  return std::max(cpus / 2, taken < cpus ? cpus - taken : 1);
+}
+
 void in_parallel(std::size_t count, unsigned threads,
                  const std::function<void(std::size_t)>& work) {
   std::size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());

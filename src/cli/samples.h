@@ -38,6 +38,10 @@ problem::Catalog open_set(const SampleFlags& flags);
 /// "level1/19 sample 0"
 std::string label_of(const problem::Sample& sample);
 
+/// Compilations at a time beside so many judges of GPUs: some CPUs are for those, their workers and
+/// the imports. `jobs`: what --jobs says.
+unsigned compilers_beside(std::size_t judges, unsigned jobs);
+
 /// Calls `work` with 0 … count - 1, on `threads` threads (0: one per CPU), and returns when all
 /// calls have.
 void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);

@@ -33,6 +33,8 @@ constexpr std::array<std::string_view, 6> kKernelLibraries = {"cublas",   "cubla
 constexpr auto kOverheadAge = std::chrono::seconds(60);
 constexpr unsigned kCpusForImports = 4;
 constexpr auto kSettleLimit = std::chrono::seconds(3);
+// After that its times alone may be of another state of the machine.
+constexpr auto kReferenceAge = std::chrono::minutes(15);
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -65,6 +67,7 @@ struct Evaluator::Impl {
   worker::TorchPool pool;
   std::unique_ptr<Reference> reference;
   std::string reference_key;
+  Clock::time_point reference_at{};
   std::vector<measure::StubTurn> native_stub;
   Clock::time_point native_overhead_at{};
   double reference_import_ms = 0;  // that the last evaluation waited for; 0: none was loaded
@@ -87,7 +90,8 @@ struct Evaluator::Impl {
   // wall jitter by 0.15 ms and more. Beside what is not timed it may, unless the CPU is the device,
   // or there are few.
   bool imports_disturb() const {
-    return !device->ends_turns() || std::thread::hardware_concurrency() < kCpusForImports;
+    return options.timing &&
+           (!device->ends_turns() || std::thread::hardware_concurrency() < kCpusForImports);
   }
 
   WorkerNeeds worker_needs() const {
@@ -150,7 +154,9 @@ Result judge_one_of_many(Evaluator& evaluator, const problem::Problem& problem,
 std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Problem& problem) {
   const auto start = Clock::now();
   reference_import_ms = 0;
-  if (reference && reference_key == problem.hash + problem.path.string()) return {};
+  if (reference && reference_key == problem.hash + problem.path.string() &&
+      start - reference_at < kReferenceAge)
+    return {};
   reference.reset();
   auto oracle = pool.take(), timed = pool.take();
   if (!oracle) return std::unexpected(oracle.error());
@@ -161,12 +167,13 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
       return std::unexpected(hello.error());
     }
   reference_import_ms = ms_since(start);
-  pool.pause();
+  if (options.timing) pool.pause();
   auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
   pool.resume();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
   reference_key = problem.hash + problem.path.string();
+  reference_at = Clock::now();
   return {};
 }
 
@@ -329,6 +336,11 @@ void Evaluator::warm_up(problem::Backend backend, std::size_t torch_workers_to_c
       (impl_->reference ? 0u : 2u) + (python ? 1u : 0u) + std::min(torch_workers_to_come, at_once);
   // A failure shows again, with its reason, when a worker is taken.
   (void)impl_->pool.fill(wanted);
+}
+
+void Evaluator::stand_by() {
+  constexpr std::size_t kAnyNext = 3;  // two references' and a Python candidate's
+  if (impl_->device) (void)impl_->pool.fill(kAnyNext);
 }
 
 std::expected<build::Result, Refusal> Evaluator::build(const problem::Problem& problem,

@@ -50,6 +50,9 @@ class Evaluator {
   /// Starts the workers that a problem and a candidate of this backend will need, without waiting;
   /// also some of the torch workers that will be needed after that, as far as that helps.
   void warm_up(problem::Backend backend, std::size_t torch_workers_to_come = 0);
+  /// For when nothing is to be judged: starts the torch workers that any next candidate will need,
+  /// one for another problem included.
+  void stand_by();
   /// Compiles what the candidate needs compiled. Thread-safe.
   std::expected<build::Result, Refusal> build(const problem::Problem& problem,
                                               const problem::Candidate& candidate) const;

@@ -6,6 +6,11 @@
 #include "judge/building.h"
 
 namespace kb::judge {
+namespace {
+
+constexpr int kMostOvertaken = 32;
+
+}  // namespace
 
 std::expected<std::unique_ptr<Panel>, std::string> Panel::open(
     const Environment& environment, const Options& options,
@@ -49,16 +54,32 @@ std::optional<nlohmann::json> Panel::judge(const problem::Problem& problem,
   return result.get();
 }
 
-// Of the problem whose reference is loaded, where there is one.
+// Of the problem whose reference is loaded, where there is one, unless the first has waited for
+// enough of those.
 Panel::Request* Panel::next(const std::string& last_problem, const std::stop_token& end) {
   std::unique_lock lock(mutex_);
   if (!asked_.wait(lock, end, [this] { return !queue_.empty(); })) return nullptr;
-  auto chosen = std::ranges::find_if(
-      queue_, [&](const Request* request) { return request->problem.label == last_problem; });
-  if (chosen == queue_.end()) chosen = queue_.begin();
+  auto chosen = queue_.begin();
+  if ((*chosen)->overtaken < kMostOvertaken) {
+    const auto ready = std::ranges::find_if(
+        queue_, [&](const Request* request) { return request->problem.label == last_problem; });
+    if (ready != queue_.end()) chosen = ready;
+  }
+  for (auto* earlier : std::ranges::subrange(queue_.begin(), chosen)) ++earlier->overtaken;
   Request* request = *chosen;
   queue_.erase(chosen);
   return request;
+}
+
+// By what is in the queue, after a request about `problem`.
+std::size_t Panel::torch_workers_waited_for(const std::string& problem) {
+  constexpr std::size_t kOfAReference = 2;
+  const std::scoped_lock lock(mutex_);
+  std::size_t count = 0;
+  for (const auto* request : queue_)
+    count += (request->problem.label == problem ? 0 : kOfAReference) +
+             (request->candidate.backend == problem::Backend::python ? 1 : 0);
+  return count;
 }
 
 void Panel::serve(const std::string& device, std::promise<std::string>& opened,
@@ -73,7 +94,10 @@ void Panel::serve(const std::string& device, std::promise<std::string>& opened,
   Evaluator evaluator(environment_, options, std::move(*one));
   opened.set_value("");
   std::string last_problem;
-  while (auto* request = next(last_problem, end)) {
+  while (true) {
+    if (torch_workers_waited_for("") == 0) evaluator.stand_by();
+    auto* request = next(last_problem, end);
+    if (request == nullptr) break;
     // The request is gone as soon as it has its result.
     auto result = std::move(request->result);
     if (request->stop.stop_requested()) {
@@ -82,7 +106,8 @@ void Panel::serve(const std::string& device, std::promise<std::string>& opened,
     }
     last_problem = request->problem.label;
     result.set_value(
-        to_json(judge_one_of_many(evaluator, request->problem, request->candidate, request->build),
+        to_json(judge_one_of_many(evaluator, request->problem, request->candidate, request->build,
+                                  torch_workers_waited_for(last_problem)),
                 options));
   }
 }

@@ -1,5 +1,6 @@
 // Judges what many threads hand in: each device has one evaluator, a thread, and a queue feeds
-// them.
+// them. A problem whose reference is loaded goes first, within bounds; while nothing waits, torch
+// workers are started for what may come.
 #pragma once
 
 #include <condition_variable>
@@ -47,6 +48,7 @@ class Panel {
     const std::stop_token& stop;
     std::function<Build()> build;
     std::promise<std::optional<nlohmann::json>> result;
+    int overtaken = 0;  // by requests that came later
   };
 
   Panel(const Environment& environment, const Options& options, std::string architecture)
@@ -55,6 +57,7 @@ class Panel {
   void serve(const std::string& device, std::promise<std::string>& opened,
              const std::stop_token& end);
   Request* next(const std::string& last_problem, const std::stop_token& end);
+  std::size_t torch_workers_waited_for(const std::string& problem);
 
   const Environment& environment_;
   Options options_;

@@ -1,0 +1,178 @@
+// kernelbench serve: judges what a program asks for, one JSON object a line, until there is no
+// more.
+//
+// What one evaluation alone spends most of its time on is done once, or ahead: the device is open,
+// torch is imported in workers that wait, and the reference of the last problem is loaded. Several
+// threads read: while a GPU judges one request others are compiled, and requests about one problem
+// follow each other.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/judging.h"
+#include "cli/problem_selection.h"
+#include "cli/samples.h"
+#include "device/cuda/cuda.h"
+#include "judge/panel.h"
+#include "problem/problem.h"
+#include "version.h"
+
+namespace kb::cli {
+namespace {
+
+// Requests that a CPU's judge can choose from; it compiles in its turn.
+constexpr unsigned kWaitingOnCpu = 8;
+
+struct ServeFlags {
+  JudgingFlags judging;
+  std::string problems;
+  SampleFlags samples;  ///< --jobs alone
+};
+
+/// One line that was read. Its words must all mean something: one that is misspelt is no default.
+struct Request {
+  nlohmann::json id;  ///< whatever the caller gave
+  std::string problem, candidate, backend;
+};
+
+Request parse(const std::string& line, nlohmann::json& id) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) throw UsageError("a request is one JSON object on a line");
+  Request request;
+  if (const auto given = json.find("id"); given != json.end()) id = request.id = *given;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "id") continue;
+    std::string* const word = name == "problem"     ? &request.problem
+                              : name == "candidate" ? &request.candidate
+                              : name == "backend"   ? &request.backend
+                                                    : nullptr;
+    if (word == nullptr)
+      throw UsageError(fmt::format(
+          "a request has the members id, problem, candidate and backend, and none named '{}'; "
+          "options are those of the command",
+          problem::printable(name)));
+    if (!value.is_string()) throw UsageError(fmt::format("'{}' of a request is a string", name));
+    *word = value.get<std::string>();
+  }
+  if (request.problem.empty() || request.candidate.empty())
+    throw UsageError("a request names its problem and its candidate (a file)");
+  return request;
+}
+
+class Service {
+ public:
+  /// `devices` are of one kind.
+  Service(const ServeFlags& flags, std::vector<std::string> devices)
+      : flags_(flags),
+        devices_(std::move(devices)),
+        workshop_(flags.judging),
+        panel_(value_or_usage_error(judge::Panel::open(
+            workshop_.environment(), options_from(flags.judging, devices_.front()), devices_))) {}
+
+  /// Until the end of the input, or nobody reads the answers any more.
+  void serve(unsigned threads);
+  bool lost_its_reader() const { return deaf_; }
+
+ private:
+  bool next(std::string& line);
+  nlohmann::json answer(const std::string& line, nlohmann::json& id);
+  void write(const nlohmann::json& json);
+
+  const ServeFlags& flags_;
+  std::vector<std::string> devices_;
+  Workshop workshop_;
+  std::unique_ptr<judge::Panel> panel_;
+  std::mutex reading_, writing_;
+  std::atomic<bool> deaf_ = false;
+};
+
+bool Service::next(std::string& line) {
+  const std::scoped_lock lock(reading_);
+  while (!deaf_ && std::getline(std::cin, line))
+    if (line.find_first_not_of(" \t\r") != std::string::npos) return true;
+  return false;
+}
+
+void Service::write(const nlohmann::json& json) {
+  const auto line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  const std::scoped_lock lock(writing_);
+  if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
+    deaf_ = true;
+}
+
+nlohmann::json Service::answer(const std::string& line, nlohmann::json& id) {
+  const auto request = parse(line, id);
+  const auto problem = value_or_usage_error(problem::find(request.problem, flags_.problems));
+  auto judging = flags_.judging;
+  if (!request.backend.empty()) judging.backend = request.backend;
+  const auto candidate = load_candidate(judging, request.candidate);
+  const auto language = candidate ? candidate->language : problem::Language::unknown;
+  const auto device = device_for(language, devices_);
+  if (!candidate)
+    return refusal_json(problem, problem::Candidate{.path = request.candidate}, candidate.error(),
+                        options_from(judging, device));
+  if (const auto refused = problem::refused_precision(language, judging.precision, device == "cpu"))
+    throw UsageError(*refused);
+  return *panel_->judge(problem, *candidate, std::stop_token());
+}
+
+void Service::serve(unsigned threads) {
+  write({{"ready", true}, {"version", KERNELBENCH_VERSION}, {"devices", devices_}});
+  std::vector<std::jthread> readers;
+  for (unsigned i = 0; i < threads; ++i)
+    readers.emplace_back([this] {
+      for (std::string line; next(line);) {
+        nlohmann::json id, json;
+        const auto failure = failure_of([&] { json = answer(line, id); });
+        if (!failure.empty()) json = {{"error", failure}};
+        json["id"] = std::move(id);
+        write(json);
+      }
+    });
+}
+
+int serve(const ServeFlags& flags) {
+  auto devices = devices_of(flags.judging);
+  if (devices.empty()) devices.emplace_back(cuda::device_count() > 0 ? "cuda:0" : "cpu");
+  const bool cpu = devices.front() == "cpu";
+  for (const auto& device : devices)
+    if ((device == "cpu") != cpu)
+      throw UsageError("serve judges on the CPU or on GPUs; --devices lists both");
+  Service service(flags, devices);
+  service.serve(cpu ? kWaitingOnCpu : compilers_beside(devices.size(), flags.samples.jobs));
+  return service.lost_its_reader() ? kFindings : kOk;
+}
+
+}  // namespace
+
+Command add_serve(CLI::App& root) {
+  auto flags = std::make_shared<ServeFlags>();
+  auto* app = root.add_subcommand(
+      "serve", "Judge what another program asks for, line by line, with everything kept ready");
+  add_set_option(*app, flags->problems);
+  add_jobs_option(*app, flags->samples);
+  add_judging_options(*app, flags->judging);
+  app->footer(
+      "Reads one JSON object a line, writes one for each, in the order in which they are done:\n"
+      "what `eval --json` prints, or {\"error\": \"a sentence\"}, and the request's \"id\".\n"
+      "The first line written says that it is ready. It ends with its input.\n"
+      "Example:  echo '{\"id\": 1, \"problem\": \"level1/19\", \"candidate\": "
+      "\"examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp\"}' | "
+      "kernelbench serve --size small --device cpu");
+  return {app, [flags] { return serve(*flags); }};
+}
+
+}  // namespace kb::cli
