@@ -375,11 +375,12 @@ int refine(RefineFlags flags) {
   auto devices = share_words(flags.prompting, flags.judging);
   Asking asking(flags.asking);
   std::stop_source stop;
+  std::optional<Workshop> workshop;  // outlives the panel, which works on while nothing is asked
   Refine refine(flags, std::move(devices), asking, stop);
   refine.plan();
   const PatientStop patient(stop);
-  const Workshop workshop(flags.judging);
-  refine.open(workshop.environment());
+  workshop.emplace(flags.judging);
+  refine.open(workshop->environment());
   refine.converse_all();
   refine.summarize();
   if (!refine.failure().empty()) throw UsageError(refine.failure());

@@ -19,8 +19,8 @@ namespace kb::score {
 
 class Baseline {
  public:
-  /// An entry without a positive finite median or mean is passed over: its problem has no baseline. Error:
-  /// one sentence (foreign JSON, two entries of one number that differ, no time at all).
+  /// An entry without a positive finite median or mean is passed over: its problem has no baseline.
+  /// Error: one sentence (foreign JSON, two entries of one number that differ, no time at all).
   static std::expected<Baseline, std::string> parse(std::string_view text);
   /// Microseconds of one call; null: it has no such problem.
   std::optional<double> time_us(const std::string& problem) const;
