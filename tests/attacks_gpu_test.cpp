@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "device/cuda/cuda.h"
-#include "run_command.h"
+#include "serve_command.h"
 #include "store/store.h"
 
 namespace {
@@ -88,18 +88,10 @@ class Attack : public testing::Test {
   }
 
   // Judges one source. `size`: --set words.
-  nlohmann::json judge(const std::string& source, const std::vector<std::string>& more = {},
-                       const std::vector<std::string>& size = kMedium) {
-    const auto path = folder_.path() / "kernel.cu";
-    std::ofstream(path) << source;
-    std::vector<std::string> words = {"eval",   "level1/19", path.string(),    "--device",
-                                      "cuda:0", "--json",    "--call-timeout", "3"};
+  nlohmann::json judge(const std::string& source, const std::vector<std::string>& size = kMedium) {
+    std::vector<std::string> words = {"--device", "cuda:0", "--call-timeout", "3"};
     for (const auto& word : size) words.insert(words.end(), {"--set", word});
-    words.insert(words.end(), more.begin(), more.end());
-    const auto outcome = kernelbench(words);
-    auto json = nlohmann::json::parse(outcome.out, nullptr, false);
-    EXPECT_TRUE(json.is_object()) << outcome.out << outcome.err;
-    if (!json.is_object()) return nlohmann::json::object();
+    const auto json = served_json(words, "level1/19", folder_.write("kernel.cu", source));
     show(testing::UnitTest::GetInstance()->current_test_info()->name(), json);
     return json;
   }
@@ -223,7 +215,7 @@ TEST_F(OneCallATurn, HonestKernelIsCorrect) {
 }
 
 // Seventy times as fast as the reference: a turn of one call would be so short that a forged `done`
-// could have made it. Its turns get more calls, and single calls agree with them.
+// could have made it. Its turns get more calls.
 TEST_F(OneCallATurn, MoreCallsForAFastKernel) {
   const auto json =
       judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}, {"--set", "ballast=1"})
@@ -231,7 +223,6 @@ TEST_F(OneCallATurn, MoreCallsForAFastKernel) {
   EXPECT_EQ(json["verdict"], "correct");
   EXPECT_GE(json["calls_per_turn"], 3);
   EXPECT_GE(json["calls_per_turn"].get<double>() * time_us(json), 400);
-  EXPECT_FALSE(has_flag(json, "batch_dependent"));
 }
 
 TEST_F(Attack, HonestKernelIsTheYardstick) {
@@ -267,8 +258,8 @@ std::chrono::steady_clock::time_point last;)";
   for (auto& slot : known) found = found || slot.x == own.x;
   if (!found) { known.push_back(own); cudaMemcpyToSymbolAsync(slots, known.data(), known.size() * sizeof(Slot), 0, cudaMemcpyHostToDevice, stream); launch(call, stream); return 0; }
   if (first) all<<<132, 1024, 0, stream>>>((int)known.size(), kb_numel(&call->inputs[0]));)";
-  const auto honest = judge(kernel("", "launch(call, stream);"), {}, kSmall);
-  const auto json = judge(kernel(before, body), {}, kSmall);
+  const auto honest = judge(kernel("", "launch(call, stream);"), kSmall);
+  const auto json = judge(kernel(before, body), kSmall);
   if (json["verdict"] == "correct") {
     EXPECT_TRUE(has_flag(json, "batch_dependent") || has_flag(json, "noisy") ||
                 time_us(json) >= 0.8 * time_us(honest));
@@ -455,7 +446,7 @@ TEST_F(Attack, OutOfBoundsWrite) {
 // Inputs pinned in L2 would survive an ordinary flush.
 TEST_F(Attack, PersistingL2) {
   const std::vector<std::string> size = {"batch_size=64", "dim=131072"};  // 34 MB in, 34 MB out
-  const auto plain = judge(kernel("", "launch(call, stream);"), {}, size);
+  const auto plain = judge(kernel("", "launch(call, stream);"), size);
   const auto pinned =
       judge(kernel("",
                    "static bool once = (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 40 << "
@@ -469,7 +460,7 @@ TEST_F(Attack, PersistingL2) {
                    "cudaAccessPropertyStreaming;\n  cudaStreamSetAttribute(stream, "
                    "cudaStreamAttributeAccessPolicyWindow, &value);\n"
                    "  launch(call, stream);"),
-            {}, size);
+            size);
   EXPECT_EQ(plain["verdict"], "correct");
   if (pinned["verdict"] == "correct") {
     EXPECT_GT(time_us(pinned), 0.9 * time_us(plain));
@@ -537,6 +528,7 @@ TEST_F(Attack, OutOfMemory) {
 // --------------------------------------------------------------------------------------
 
 TEST_F(Attack, HonestGraphByPointer) {
+  const auto plain = judge(kernel("", "launch(call, stream);"), kSmall);
   const auto json =
       judge(kernel("#include <map>\nstd::map<const void*, cudaGraphExec_t> graphs;",
                    "auto& graph = graphs[call->inputs[0].data];\n  if (!graph) { cudaGraph_t g; "
@@ -544,9 +536,9 @@ TEST_F(Attack, HonestGraphByPointer) {
                    "cudaStreamCaptureModeThreadLocal); launch(call, stream); "
                    "cudaStreamEndCapture(stream, &g); "
                    "cudaGraphInstantiate(&graph, g, 0); }\n  cudaGraphLaunch(graph, stream);"),
-            {}, kSmall);
+            kSmall);
   EXPECT_EQ(json["verdict"], "correct") << json["message"];
-  EXPECT_FALSE(has_flag(json, "batch_dependent"));
+  EXPECT_LT(time_us(json), 1.5 * time_us(plain));
 }
 
 TEST_F(Attack, HonestOwnStreamJoined) {

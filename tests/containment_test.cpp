@@ -1,19 +1,20 @@
 // What a candidate may do to its judge: each case gets its verdict within its limits, leaves
-// nothing behind, and does not touch the next evaluation.
+// nothing behind, and does not touch the next evaluation, which the same judge makes.
 
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <filesystem>
 
-#include "run_command.h"
+#include "serve_command.h"
 
 namespace {
 
 using namespace kb::test;  // NOLINT: a test's own helpers
 using testing::HasSubstr;
 
-const std::vector<std::string> kQuick = {"--no-stress", "--pairs", "5", "--trials", "2"};
+const std::vector<std::string> kQuick = {"--size",  "small", "--device", "cpu", "--no-stress",
+                                         "--pairs", "5",     "--trials", "2"};
 
 std::string relu(const std::string& before_loop, const std::string& top = "") {
   return "#include <kernelbench/kernel.h>\n" + top +
@@ -27,24 +28,26 @@ std::string relu(const std::string& before_loop, const std::string& top = "") {
 class Containment : public testing::Test {
  protected:
   // Judges a ReLU; afterwards an honest one must still be correct and no process of ours be left.
-  nlohmann::json judge(const std::string& source, std::vector<std::string> more = kQuick,
-                       const std::string& name = "kernel.cpp") {
-    const auto json = eval_json("level1/19", folder.write(name, source), more);
+  nlohmann::json judge(const std::string& source, const std::vector<std::string>& more = {}) {
+    options = kQuick;
+    options.insert(options.end(), more.begin(), more.end());
+    const auto json = served_json(options, "level1/19", folder.write("kernel.cpp", source));
     const auto left = run_program("pgrep", {"-f", "kernelbench-native-worker --fd"});
     EXPECT_NE(left.code, 0) << "workers are left: " << left.out;
     return json;
   }
   void TearDown() override {
-    const auto json = eval_json("level1/19", folder.write("honest.cpp", relu("")), kQuick);
+    const auto json = served_json(options, "level1/19", folder.write("honest.cpp", relu("")));
     EXPECT_EQ(verdict_of(json), "correct") << json.dump(2);
   }
   TemporaryFolder folder;
+  std::vector<std::string> options;
 };
 
 TEST_F(Containment, EndlessLoopIsATimeoutWithinItsLimit) {
   const auto start = std::chrono::steady_clock::now();
-  const auto json = judge(relu("  volatile int go = 1; while (go) {}"),
-                          {"--no-stress", "--first-call-timeout", "1"});
+  const auto json =
+      judge(relu("  volatile int go = 1; while (go) {}"), {"--first-call-timeout", "1"});
   EXPECT_EQ(verdict_of(json), "timeout") << json.dump(2);
   EXPECT_LT(json["phases_ms"]["correctness"].get<double>(), 3000);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
@@ -81,7 +84,7 @@ TEST_F(Containment, MemoryHogIsOutOfMemory) {
   const auto json = judge(relu("  for (;;) { char* p = (char*)malloc(64 << 20); if (!p) throw "
                                "std::bad_alloc(); memset(p, 1, 64 << 20); }",
                                "#include <cstdlib>\n#include <cstring>\n#include <new>\n"),
-                          {"--no-stress", "--memory", "1"});
+                          {"--memory", "1"});
   EXPECT_EQ(verdict_of(json), "out_of_memory") << json.dump(2);
 }
 
@@ -89,7 +92,7 @@ TEST_F(Containment, ForkBombIsStopped) {
   const auto json =
       judge(relu("  for (int i = 0; i < 10000; ++i) if (fork() == 0) for (;;) fork();",
                  "#include <unistd.h>\n"),
-            {"--no-stress", "--pairs", "5", "--first-call-timeout", "3"});
+            {"--first-call-timeout", "3"});
   EXPECT_NE(verdict_of(json), "correct") << json.dump(2);
   EXPECT_NE(verdict_of(json), "infrastructure_error") << json.dump(2);
 }
@@ -179,7 +182,7 @@ TEST_F(Containment, AnInfiniteCompilationIsATimeout) {
                                "constexpr unsigned long long spin() { unsigned long long x = 1; "
                                "for (;;) x = x * 3 + 1; return x; }\n"
                                "#include \"/dev/zero\"\n"),
-                          {"--no-stress", "--compile-timeout", "3"});
+                          {"--compile-timeout", "3"});
   EXPECT_THAT(verdict_of(json), testing::AnyOf("timeout", "compile_error")) << json.dump(2);
 }
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "device/cuda/cuda.h"
-#include "run_command.h"
+#include "serve_command.h"
 
 namespace {
 
@@ -39,10 +39,9 @@ class TimerOnGpu : public testing::TestWithParam<const char*> {
   // ReLU on 105 MB: 210 MB of traffic.
   nlohmann::json judge(const std::string& name, const std::string& source,
                        const std::string& timer) {
-    const auto json =
-        eval_json("level1/19", folder_.write(name, source),
-                  {"--device", "cuda:0", "--size", "public", "--set", "batch_size=800", "--set",
-                   "dim=32768", "--no-stress", "--timer", timer});
+    const auto json = served_json({"--device", "cuda:0", "--set", "batch_size=800", "--set",
+                                   "dim=32768", "--no-stress", "--timer", timer},
+                                  "level1/19", folder_.write(name, source));
     std::printf("  %-9s %-9s time_us %s reference_us %s speedup %s ci %s flags %s\n", timer.c_str(),
                 name.c_str(), json["time_us"].dump().c_str(),
                 json["reference_time_us"].dump().c_str(), json["speedup"].dump().c_str(),

@@ -21,7 +21,7 @@ inline constexpr FlagFacts kFlags[] = {
      "something that is not kernelbench's ran on the GPU before the clock was started"},
     {"noisy", "the pairs vary so much that the interval is wider than ±2 %", true},
     {"batch_dependent",
-     "faster per call when several inputs are in sight; the time of single calls counts"},
+     "faster per call when several inputs are in sight; the time of single calls counts", true},
     {"baseline_disturbed",
      "the reference ran slower beside this candidate than alone; its time alone counts"},
     {"below_resolution",
