@@ -120,8 +120,11 @@ std::expected<Judgements, std::string> load_judgements(const fs::path& folder) {
 }
 
 std::string reason_in(const fs::path& folder) {
-  const auto text = problem::read_text_file(folder / "not_run");
-  const std::string line = text ? text->substr(0, text->find('\n')) : std::string();
+  const auto file = folder / "not_run";
+  std::error_code error;
+  if (!fs::exists(file, error)) return "it was not selected";
+  const auto text = problem::read_text_file(file);
+  const std::string line = text ? text->substr(0, text->find('\n')) : text.error();
   return line.empty() ? "it was not selected" : line;
 }
 
@@ -522,10 +525,11 @@ Table to_table(const Showcase& showcase) {
 
 std::expected<std::string, std::string> with_block(const std::string& document,
                                                    const std::string& block) {
-  const auto line_of = [&](const std::string& marker) {
+  const std::string lines = "\n" + document + "\n";
+  const auto line_of = [&](const std::string& marker) {  // its place in `document`
     const std::string line = "\n" + marker + "\n";
-    const auto at = document.find(line);
-    return at == std::string::npos || document.find(line, at + 1) != std::string::npos
+    const auto at = lines.find(line);
+    return at == std::string::npos || lines.find(line, at + 1) != std::string::npos
                ? std::string::npos
                : at;
   };
@@ -533,8 +537,8 @@ std::expected<std::string, std::string> with_block(const std::string& document,
   if (begin == std::string::npos || end == std::string::npos || end < begin)
     return std::unexpected(fmt::format("it needs the lines '{}' and '{}', once each, in this order",
                                        kBlockBegins, kBlockEnds));
-  const auto after = begin + 1 + std::string_view(kBlockBegins).size() + 1;
-  return document.substr(0, after) + block + document.substr(end + 1);
+  const auto after = begin + std::string_view(kBlockBegins).size() + 1;
+  return document.substr(0, after) + block + document.substr(end);
 }
 
 }  // namespace kb::score

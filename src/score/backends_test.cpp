@@ -100,6 +100,12 @@ TEST_F(Backends, OneColumnAPrecisionAndSecondsOfBothJudgings) {
       << text;
 }
 
+TEST_F(Backends, SaysWhyTheReasonCannotBeRead) {
+  write("cute-fp32/level_1_problem_19_sample_0_kernel.py", "kernel");
+  write("cute-fp32/not_run", "\xff\xfe");
+  EXPECT_THAT(loaded().examples.at(0).not_run, HasSubstr("UTF-8"));
+}
+
 TEST_F(Backends, SaysWhyASampleHasNotRun) {
   write("cute-fp32/level_1_problem_19_sample_0_kernel.py", "x");
   write("cute-fp32/level_1_problem_47_sample_0_kernel.py", "x");
@@ -204,6 +210,7 @@ TEST(WithBlock, ReplacesWhatIsBetweenTheMarkers) {
   ASSERT_TRUE(changed) << changed.error();
   EXPECT_EQ(*changed, "a\n" + begin + "\nnew\n" + end + "\nb\n");
   EXPECT_EQ(with_block(*changed, "new\n").value(), *changed);
+  EXPECT_EQ(with_block(begin + "\n" + end, "new\n").value(), begin + "\nnew\n" + end);
   for (const auto& bad :
        {std::string("a\n"), "a\n" + begin + "\nb\n", "a\n" + end + "\n" + begin + "\n",
         "a\n" + begin + "\n" + end + "\n" + begin + "\nx\n" + end + "\n"})
