@@ -15,10 +15,7 @@ std::optional<std::string> has_entry_point(const problem::Candidate& candidate) 
   // A name pasted together by the preprocessor is not seen by these scans.
   if (source.find("##") != std::string::npos) return std::nullopt;
   if (candidate.backend != problem::Backend::hip && problem::is_tvm_ffi_function(source)) {
-    if (problem::has_identifier(source, "__tvm_ffi_run") ||
-        (problem::has_identifier(source, "TVM_FFI_DLL_EXPORT_TYPED_FUNC") &&
-         problem::has_identifier(source, "run")))
-      return std::nullopt;
+    if (problem::exports_tvm_ffi_run(source)) return std::nullopt;
     return "the candidate includes TVM-FFI and exports no function run; export it by "
            "TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, ...)";
   }

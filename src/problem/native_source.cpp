@@ -89,4 +89,9 @@ bool is_tvm_ffi_function(std::string_view source) {
   return includes_tvm_ffi(source) && !has_identifier(source, "kb_run");
 }
 
+bool exports_tvm_ffi_run(std::string_view source) {
+  return has_identifier(source, "__tvm_ffi_run") ||
+         (has_identifier(source, "TVM_FFI_DLL_EXPORT_TYPED_FUNC") && has_identifier(source, "run"));
+}
+
 }  // namespace kb::problem

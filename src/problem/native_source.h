@@ -16,4 +16,7 @@ bool includes_tvm_ffi(std::string_view source);
 /// True when such a source is called as a TVM-FFI function, because it has no kb_run. Linear.
 bool is_tvm_ffi_function(std::string_view source);
 
+/// True when such a function's source exports `run`, by the macro or by its symbol. Linear.
+bool exports_tvm_ffi_run(std::string_view source);
+
 }  // namespace kb::problem

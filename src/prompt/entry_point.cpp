@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "problem/native_source.h"
 #include "problem/python_tokens.h"
 
 namespace kb::prompt {
@@ -107,7 +108,10 @@ bool is_keyword(std::string_view word) {
 }  // namespace
 
 bool defines_entry_point(std::string_view source, problem::Backend language) {
-  return language == problem::Backend::python ? python_defines(source) : native_defines(source);
+  if (language == problem::Backend::python) return python_defines(source);
+  return native_defines(source) ||
+         (language != problem::Backend::hip && problem::is_tvm_ffi_function(source) &&
+          problem::exports_tvm_ffi_run(source));
 }
 
 std::set<std::string> free_names(std::string_view python_source) {

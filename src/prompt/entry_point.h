@@ -11,8 +11,8 @@
 namespace kb::prompt {
 
 /// True when `source` defines the entry point: `ModelNew` by a class, an assignment or an import
-/// (Python), or the function `kb_run` with a body (native). Words in comments and strings do not
-/// count. Linear.
+/// (Python), or the function `kb_run` with a body, or a TVM-FFI function `run` (native). Words in
+/// comments and strings do not count. Linear.
 bool defines_entry_point(std::string_view source, problem::Backend language);
 
 /// The names that a Python source uses and nowhere binds, those of builtins included.

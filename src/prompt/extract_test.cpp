@@ -56,6 +56,15 @@ TEST(Extract, NativeBlock) {
   }
 }
 
+TEST(Extract, AFunctionOfTvmFfi) {
+  const std::string code =
+      "#include <tvm/ffi/function.h>\nvoid Run() {}\nTVM_FFI_DLL_EXPORT_TYPED_FUNC(run, Run);\n";
+  const std::string usage = "#include <tvm/ffi/function.h>\nint main() {}\n";
+  EXPECT_EQ(extract(fenced(code, "cpp") + fenced(usage, "cpp"), Backend::cpp).code, code);
+  EXPECT_EQ(extract(fenced(usage, "cpp") + fenced(code, "cpp"), Backend::cuda_cpp).code, code);
+  error_of("It ends with " + code.substr(code.find("TVM_FFI")), Backend::cpp);
+}
+
 TEST(Extract, AnyLabelOrNone) {
   for (const auto* info :
        {"", "python", "py", "Python3", "triton", "{.python}", "python title=m.py", "unheard-of"})
