@@ -377,8 +377,7 @@ void Reference::traffic_of_a_pair(std::span<const Call> calls) {
 }
 
 std::expected<Turn, Fault> Reference::turn_alone(std::span<const Call> calls) {
-  const int disturbed = arm_turn(calls);
-  if (!loaded_) disturbances_ += disturbed;  // later it may be a candidate's doing
+  (loaded_ ? late_disturbances_ : disturbances_) += arm_turn(calls);
   return turn();
 }
 

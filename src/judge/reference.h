@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "judge/device.h"
@@ -81,6 +82,11 @@ class Reference {
   std::expected<worker::Turn, worker::Fault> turn();
   /// How many turns of its own, taken before there was a candidate, were disturbed.
   int disturbances() const { return disturbances_; }
+  /// The same of turns alone that were taken since, beside a candidate or its remains; counted from
+  /// the last call of this on.
+  int take_late_disturbances() { return std::exchange(late_disturbances_, 0); }
+  /// Turns alone that a candidate has disturbed say nothing to the next one.
+  void forget_solo(int calls) { solo_.erase(calls); }
   /// The times that the timed worker reports of calls on these slots; frozen afterwards.
   std::expected<std::vector<double>, worker::Fault> time(std::span<const worker::Call> calls,
                                                          const worker::TimeRequest& request);
@@ -147,7 +153,7 @@ class Reference {
   double strict_error_ = 0;
   bool truth_possible_ = true;
   bool turns_of_stub_ = false;
-  int disturbances_ = 0;
+  int disturbances_ = 0, late_disturbances_ = 0;
   bool loaded_ = false;
 };
 

@@ -426,10 +426,14 @@ std::expected<void, Failure> Session::self_reported() {
 }
 
 std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int calls) {
-  // Solo turns with K = 1 are needed only where the candidate forced it; it is frozen while they
-  // run.
+  // Solo turns of another K than the plan's are taken beside the candidate, which is frozen.
+  reference_.take_late_disturbances();
   auto solo = reference_.solo(calls);
   if (!solo) return our(std::unexpected(solo.error()));
+  if (auto calm = disturbed(reference_.take_late_disturbances()); !calm) {
+    reference_.forget_solo(calls);
+    return calm;
+  }
   input.solo.assign(solo->begin(), solo->end());
 
   auto estimate = measure::estimate_speedup(input);
