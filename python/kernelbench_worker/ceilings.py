@@ -23,6 +23,13 @@ def measure_rates(device):
     return rates
 
 
+def occupy(device, ms):
+    """Leaves a GPU with one kernel of about `ms` milliseconds, and does not wait for it."""
+    cycles = 1_000_000
+    spin_s = min(_time_by_events(device, functools.partial(torch.cuda._sleep, cycles)) for _ in range(4))
+    torch.cuda._sleep(int(cycles * ms / 1e3 / spin_s))
+
+
 @contextlib.contextmanager
 def _tf32():
     matmul = torch.backends.cuda.matmul

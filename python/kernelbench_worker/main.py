@@ -14,7 +14,7 @@ import torch
 from .apart import run_apart
 from .arena import Arena
 from .candidate import Candidate
-from .ceilings import measure_rates
+from .ceilings import measure_rates, occupy
 from .channel import Channel, ChannelError, close_all
 from .describe import describe_problem
 from .device import open_device
@@ -69,7 +69,8 @@ class Worker:
             "export_params": self._export_params, "inputs": self._inputs, "expect": self._expect,
             "load_candidate": self._load_candidate, "turns": self._turns, "time": self._time,
             "lint": self._lint, "describe": self._describe, "once": self._once,
-            "measure": self._measure}
+            "measure": self._measure,
+            "occupy": self._occupy}
 
     def serve(self):
         """Answers requests until end of file or `exit`."""
@@ -191,6 +192,9 @@ class Worker:
     def _measure(self, request, fds):
         torch.set_num_threads(request["threads"])
         return {"operations_per_s": measure_rates(open_device(request["device"]))}
+
+    def _occupy(self, request, fds):
+        occupy(open_device(request["device"]), request["ms"])
 
     def _need(self, what, name):
         if what is None:

@@ -25,6 +25,8 @@ std::string figures(const judge::Ceilings& ceilings) {
   std::string text = fmt::format("copy {:.4g} GB/s", ceilings.copy_bytes_per_s / 1e9);
   for (const auto& [precision, rate] : ceilings.rates)
     text += fmt::format(", {} {}", precision, rate_text(rate));
+  if (ceilings.time_slice_us > 0)
+    text += fmt::format(", time slice {:.2g} ms", ceilings.time_slice_us / 1000);
   return text;
 }
 

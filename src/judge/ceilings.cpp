@@ -11,6 +11,7 @@
 #include "judge/device.h"
 #include "judge/options.h"
 #include "judge/reference.h"
+#include "measure/statistics.h"
 #include "problem/set.h"
 #include "problem/text_file.h"
 #include "worker/torch_pool.h"
@@ -30,6 +31,30 @@ std::string now() {
   return fmt::format(
       "{:%Y-%m-%dT%H:%M:%SZ}",
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+// What a small kernel of ours waits for, time and again, while a long one of another process runs.
+std::expected<double, std::string> measure_time_slice(worker::Worker& worker, Device& device) {
+  constexpr double kOccupiedMs = 200;
+  auto memory = device.allocate(kGuardBytes, false);
+  if (!memory) return std::unexpected(memory.error());
+  const auto reply = worker.request(
+      {{"op", "occupy"}, {"device", kind_of_device(device.name())}, {"ms", kOccupiedMs}}, {},
+      kMeasureLimit);
+  if (!reply) return std::unexpected(problem::printable(reply.error().text));
+  std::vector<double> waits;
+  const auto start = std::chrono::steady_clock::now();
+  const auto ms_since = [](auto begin) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+        .count();
+  };
+  while (ms_since(start) < kOccupiedMs / 2) {
+    const auto asked = std::chrono::steady_clock::now();
+    device.poison((*memory)->bytes());
+    if (auto well = device.synchronize(); !well) return std::unexpected(well.error());
+    waits.push_back(1000 * ms_since(asked));
+  }
+  return measure::median(waits);
 }
 
 // What a file's name can be made of, whatever the driver calls its device.
@@ -115,6 +140,12 @@ std::expected<Ceilings, std::string> measure_ceilings(sandbox::Launcher& launche
         fmt::format("PyTorch's matrix products on {} could not be measured: the worker's reply "
                     "makes no sense",
                     device.name()));
+  if (!device.ends_turns()) return ceilings;
+  const auto slice = measure_time_slice(*worker, device);
+  if (!slice)
+    return std::unexpected(fmt::format("the time slice of {} could not be measured: {}",
+                                       device.name(), slice.error()));
+  ceilings.time_slice_us = *slice;
   return ceilings;
 }
 
@@ -131,7 +162,8 @@ nlohmann::json to_json(const Ceilings& ceilings) {
           {"torch", ceilings.setting.torch},
           {"measured_at", ceilings.measured_at},
           {"copy_bytes_per_s", ceilings.copy_bytes_per_s},
-          {"operations_per_s", ceilings.rates}};
+          {"operations_per_s", ceilings.rates},
+          {"time_slice_us", ceilings.time_slice_us}};
 }
 
 std::expected<Ceilings, std::string> parse_ceilings(std::string_view text) {
@@ -144,7 +176,11 @@ std::expected<Ceilings, std::string> parse_ceilings(std::string_view text) {
   auto rates = rates_of(json, "operations_per_s");
   if (!device || !platform || !torch || !measured_at || !copy || rates.empty())
     return std::unexpected("is a damaged file of ceilings");
-  return Ceilings{{*device, *platform, *torch}, *measured_at, *copy, std::move(rates)};
+  return Ceilings{{*device, *platform, *torch},
+                  *measured_at,
+                  *copy,
+                  std::move(rates),
+                  positive(json, "time_slice_us").value_or(0)};
 }
 
 std::expected<std::optional<Ceilings>, std::string> load_ceilings(const Setting& setting) {

@@ -3,7 +3,7 @@
 //
 //   {"kernelbench_ceilings": 1, "device": "NVIDIA H200", "platform": "driver 580.159.04",
 //    "torch": "2.11.0", "measured_at": "2026-11-30T01:20:00Z", "copy_bytes_per_s": 4.2e12,
-//    "operations_per_s": {"fp32": …, "tf32": …, "fp16": …, "bf16": …}}
+//    "operations_per_s": {"fp32": …, "tf32": …, "fp16": …, "bf16": …}, "time_slice_us": 2400}
 #pragma once
 
 #include <expected>
@@ -39,6 +39,9 @@ struct Ceilings {
   /// Operations per second of matrix products by precision: fp32 (without TF32), fp16, bf16, and
   /// tf32 where the device has it. Never empty.
   std::map<std::string, double> rates;
+  /// How long a GPU works for one process while another waits; 0: not known, or no GPU. What the
+  /// idle probe allows (1.5 ms, cuda_device.cpp) has to be well below it.
+  double time_slice_us = 0;
 };
 
 /// Some seconds, in which nothing else should run on the device. Its rates are what PyTorch in a

@@ -18,7 +18,8 @@ Ceilings h200() {
   return {{"NVIDIA H200", "driver 580.159.04", "2.11.0"},
           "2026-11-30T01:20:00Z",
           4.2e12,
-          {{"fp32", 5e13}, {"tf32", 4e14}, {"bf16", 7.9e14}}};
+          {{"fp32", 5e13}, {"tf32", 4e14}, {"bf16", 7.9e14}},
+          2400};
 }
 
 class CeilingsFile : public testing::Test {
@@ -54,6 +55,7 @@ TEST_F(CeilingsFile, IsReadAsItWasWritten) {
   EXPECT_EQ((*loaded)->measured_at, h200().measured_at);
   EXPECT_EQ((*loaded)->copy_bytes_per_s, h200().copy_bytes_per_s);
   EXPECT_EQ((*loaded)->rates, h200().rates);
+  EXPECT_EQ((*loaded)->time_slice_us, 2400);
 
   for (const auto& other : {Setting{"NVIDIA H200", "driver 590.1", "2.11.0"},
                             Setting{"NVIDIA H200", "driver 580.159.04", "2.12.0"},
