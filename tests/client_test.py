@@ -4,7 +4,9 @@ import concurrent.futures
 import contextlib
 import gc
 import os
+import queue
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -328,7 +330,7 @@ class Standing(Client):
         for problem, candidate, options, says in (
                 ("level1/101", RIGHT, {}, "101"), ("/nonexistent.py", RIGHT, {}, "/nonexistent.py"),
                 ("level1/19", "/nonexistent.py", {}, "/nonexistent.py"), ("level1/19", "no path", {}, "Source"),
-                ("level1/19", RIGHT, {"backend": "cobol"}, "cobol"),
+                ("level1/19", RIGHT, {"backend": "cobol"}, "cobol"), ("level1/19", "/no\udcff.cpp", {}, "utf-8"),
                 (self.PROBLEM.replace("get_inputs", "x"), RIGHT, {}, "get_inputs")):
             with self.subTest(says), self.assertRaisesRegex(ValueError, says):
                 judge.evaluate(problem, candidate, **options)
@@ -352,6 +354,67 @@ class Standing(Client):
         results = [future.result(120) for future in [judge.submit(self.PROBLEM, self.SLOW) for _ in range(2)]]
         self.assertEqual([result["verdict"] for result in results], ["infrastructure_error"] * 2)
         self.assertIn("within 5 s", results[1]["message"])
+
+    def test_one_whose_caller_is_killed_ends(self):
+        code = ("import os, sys, time; sys.path.insert(0, sys.argv[1]); from kernelbench_judge import Judge\n"
+                "judge = Judge(size='small', devices=['cpu'])\njudge.submit(sys.argv[2], sys.argv[3])\n"
+                "if os.fork() == 0: time.sleep(60)\n"  # it holds the ends of all pipes
+                "time.sleep(600)")
+        caller = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "python"), self.PROBLEM, self.SLOW])
+        for _ in range(600):
+            family = below([caller.pid]) - {caller.pid}
+            if len(family) > 4:
+                break
+            time.sleep(0.1)
+        judging = {pid for pid in family if "kernelbench" in Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0]}
+        self.assertNotEqual(judging, set())
+        caller.kill()
+        caller.wait()
+        self.assertTrue(gone(judging))
+        for pid in family - judging:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 9)
+
+    def test_a_fork_cannot_use_it_and_leaves_it_alone(self):
+        judge = self.judge()
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(ValueError):
+                judge.submit("level1/19", NATIVE)
+                os._exit(1)
+            judge.close()
+            os._exit(0)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(judge.evaluate("level1/19", NATIVE)["verdict"], "correct")
+
+    def test_a_callback_may_submit_and_not_wait(self):
+        judge = self.judge()
+        seen = queue.SimpleQueue()
+
+        def then(_):
+            with contextlib.suppress(RuntimeError):
+                judge.evaluate("level1/19", NATIVE)
+                seen.put(None)
+            judge.submit("level1/19", Source("")).add_done_callback(seen.put)
+
+        judge.submit("level1/19", NATIVE).add_done_callback(then)
+        self.assertEqual(seen.get(timeout=120).result()["verdict"], "static_reject")
+
+    def test_many_descriptors(self):
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, before[1]), before[1]))
+        for _ in range(1100):
+            self.addCleanup(os.close, os.open("/dev/null", os.O_RDONLY))
+        self.assertEqual(self.judge().evaluate("level1/19", NATIVE)["verdict"], "correct")
+
+    def test_no_second_one_beside_the_first(self):
+        judge = self.judge(timeout=4, first_call_timeout=500, compile_timeout=1)
+        [pid] = alive()
+        lost = judge.submit(self.PROBLEM, self.SLOW)
+        there = queue.SimpleQueue()
+        lost.add_done_callback(lambda _: there.put(pid in alive()))
+        self.assertFalse(there.get(timeout=120))
 
     def test_what_waits_when_it_is_closed(self):
         judge = Judge(size="small", first_call_timeout=500, **BATCH)

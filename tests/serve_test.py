@@ -2,6 +2,8 @@
 import json
 import os
 import subprocess
+import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def serve(lines, *options):
 
 class ServeTest(unittest.TestCase):
     def test_answers_each_line_and_ends_with_its_input(self):
-        given = [7, "a", None, {"any": ["thing"]}, 7]
+        given = [7, "a", None, -1.5, 7]
         code, greeting, answers, err = serve([asking(one) for one in given])
         self.assertEqual((code, err), (0, ""))
         self.assertEqual((greeting[0]["ready"], greeting[0]["devices"]), (True, ["cpu"]))
@@ -43,7 +45,9 @@ class ServeTest(unittest.TestCase):
                asking(1, size="small"): "'size'", asking(1, problem=19): "is a string",
                asking(1, problem="level9/1"): "no level 9", asking(1, problem="none:level1/19"): "none",
                asking(1, candidate="/nonexistent.py"): "/nonexistent.py", asking(1, candidate="/"): "folder",
-               asking(1, candidate="/dev/zero"): "regular file", asking(1, candidate=python, backend="cobol"): "cobol",
+               asking(1, candidate="/dev/zero"): "regular file", asking(1, candidate=RELU + "\0.py"): "NUL",
+               asking({"any": ["thing"]}): "a string or a number",
+               '{"id": ' + "[" * 200_000 + "]" * 200_000 + "}": "a string or a number", asking(1, candidate=python, backend="cobol"): "cobol",
                asking(1, candidate=str(ROOT / "examples/run_gpu/level_1_problem_19_sample_0_kernel.cu")): "GPU"}
         code, _, answers, err = serve([asking(2), "", "  ", *bad, asking(3)])
         self.assertEqual((code, err, len(answers)), (0, "", len(bad) + 2))
@@ -81,9 +85,21 @@ class ServeTest(unittest.TestCase):
         with subprocess.Popen([BINARY, "serve", *BRIEF], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process:
             process.stdout.readline()
-            process.stdout.close()
             process.stdin.write("".join(asking(number) + "\n" for number in range(300)))
             process.stdin.flush()
+            process.stdout.close()
+            self.assertEqual(process.wait(timeout=60), 1)
+
+    def test_ends_in_mid_evaluation_when_nobody_reads(self):
+        with subprocess.Popen([BINARY, "serve", *BRIEF], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process, tempfile.NamedTemporaryFile("w", suffix=".cpp") as endless:
+            endless.write("#include <kernelbench/kernel.h>\nKB_EXPORT int kb_run(const kb_call*) { for (;;) {} }\n")
+            endless.flush()
+            process.stdout.readline()
+            process.stdin.write(asking(1, candidate=endless.name) + "\n")
+            process.stdin.flush()
+            time.sleep(2)
+            process.stdout.close()
             self.assertEqual(process.wait(timeout=60), 1)
 
 

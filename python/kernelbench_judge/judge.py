@@ -42,7 +42,8 @@ class Judge:
 
     Threads may use one Judge at the same time: what they hand in waits its turn, so that nothing is timed beside
     anything else on a device. Evaluations of one problem follow each other as far as that is fair to the others. Close
-    it, or use it in a `with` block: that ends all processes, and what is under way becomes an infrastructure_error.
+    it, or use it in a `with` block: that ends all processes, and what is under way becomes an infrastructure_error. They
+    end with the process that made the Judge, too; its forks cannot use it.
     """
 
     def __init__(self, *, devices: Sequence[str] | None = None, size: str | None = None, jobs: int | None = None,
@@ -50,14 +51,15 @@ class Judge:
         flags = command.options(timeout, ",".join(devices or []) or None, size, None, options)
         if jobs is not None:
             flags.append(f"--jobs={jobs}")
-        self._command = [find_binary(), "serve", *flags]
-        compilation = options.get("compile_timeout", min(command.LIMITS["compile_timeout"], timeout / 2))
+        self._command = [find_binary(), "serve", "--end-with-parent", *flags]
+        compilation = options.get("compile_timeout") or min(command.LIMITS["compile_timeout"], timeout / 2)
         self._stall = timeout + float(compilation)
+        self._process = os.getpid()
         self._numbers = itertools.count()
         self._folder = Path(tempfile.mkdtemp(prefix="kernelbench-judge-"))
         self._lock = threading.Lock()  # of the services, and of the problems' files
         self._services: list[Service] = []  # the last one is in use
-        self._end = weakref.finalize(self, end, self._services, self._folder)
+        self._end = weakref.finalize(self, end, self._services, self._folder, self._process)
         try:
             self._start()
         except BaseException:
@@ -65,7 +67,8 @@ class Judge:
             raise
 
     def submit(self, problem: Given, candidate: Given, *, backend: str | None = None) -> Future:
-        """Hands one evaluation in. Returns at once, with a future of what evaluate() would return or raise."""
+        """Hands one evaluation in. Returns at once, with a future of what evaluate() would return or raise. Files are
+        read when it is judged, not now. The future's callbacks must not wait for another evaluation."""
         number = next(self._numbers)
         place = self._folder / str(number)
         with self._open():
@@ -101,6 +104,8 @@ class Judge:
     def evaluate(self, problem: Given, candidate: Given, *, backend: str | None = None) -> Result:
         """evaluate() of this package, without its options; but what a problem does that cannot be run is an
         infrastructure_error here."""
+        if self._services and self._services[-1].heard_in_this_thread():
+            raise RuntimeError("a future's callback cannot wait for another evaluation: submit() it")
         return self.submit(problem, candidate, backend=backend).result()
 
     async def aevaluate(self, problem: Given, candidate: Given, *, backend: str | None = None) -> Result:
@@ -110,7 +115,11 @@ class Judge:
 
     def close(self) -> None:
         """Ends all processes. May be called again."""
-        self._end()
+        with self._lock:
+            services = list(self._services)
+            self._end()
+        for service in services:
+            service.join()
 
     def __enter__(self) -> Judge:
         return self
@@ -123,6 +132,8 @@ class Judge:
         with self._lock:
             if not self._end.alive:
                 raise ValueError("this Judge is closed")
+            if os.getpid() != self._process:
+                raise ValueError("this Judge belongs to the process that made it, and not to its forks")
             yield
 
     def _start(self) -> None:
@@ -141,7 +152,10 @@ class Judge:
             return str(file) if file.exists() else problem_file(given, place)
 
 
-def end(services: Sequence[Service], folder: Path) -> None:
+def end(services: Sequence[Service], folder: Path, process: int) -> None:
+    """Waits for nothing: a garbage collection may call it, in any thread."""
+    if os.getpid() != process:
+        return
     for service in services:
-        service.end("this Judge was closed before the evaluation ended")
+        service.kill("this Judge was closed before the evaluation ended")
     shutil.rmtree(folder, ignore_errors=True)

@@ -17,12 +17,16 @@ from . import command, processes
 from .evaluation import not_started
 
 Reply = dict[str, Any]
-Take = Callable[[Reply], None]  # called in a thread of the service
+Take = Callable[[Reply], None]
+START_S = 120.0
 
 
 class Service:
     """One process, ready for requests. Raises ValueError, with the program's sentence, where it refuses to start, and
     NotFound where it is another program.
+
+    One thread hears all that it says, and calls every Take, of the answers and, once the process is gone, of what is
+    left without one: so a Take must not wait for another evaluation.
 
     stall: seconds without a word, while it has work, after which it is killed.
     errors: a file for what it says on stderr.
@@ -31,11 +35,13 @@ class Service:
     def __init__(self, arguments: Sequence[str], stall: float, errors: Path):
         self._stall = stall
         self._errors = errors
+        self._why = ""  # it was ended on purpose
         self._lock = threading.Lock()  # of all below
         self._ended = False
         self._waiting: dict[int, Take] = {}
         self._heard = 0.0  # when it last answered, or got work while it had none
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._gone = threading.Event()
         with errors.open("wb") as stderr:
             try:
                 self._process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -46,42 +52,55 @@ class Service:
             self._await_greeting(arguments[0])
         except BaseException:
             with self._process:  # closes its pipes
-                self._end_process()
+                self._kill()
             raise
-        self._threads = [threading.Thread(target=work, name="kernelbench-judge", daemon=True)
-                         for work in (self._write, self._read)]
-        for thread in self._threads:
-            thread.start()
-
-    def _await_greeting(self, program: str) -> None:
-        assert self._process.stdout is not None
-        first = self._process.stdout.readline()
-        if is_greeting(first):
-            return
-        # Another program, or one that ends by itself.
-        code = 0 if first else self._process.wait(10)
-        nothing = command.result_of(program, code, processes.text(first), processes.text(self._errors.read_bytes()))
-        raise RuntimeError(nothing["message"])
+        self._reader = threading.Thread(target=self._read, name="kernelbench-judge", daemon=True)
+        self._reader.start()
+        threading.Thread(target=self._write, name="kernelbench-judge", daemon=True).start()
 
     def submit(self, number: int, request: dict[str, Any], take: Take) -> bool:
         """`take` gets the reply to the request, or an infrastructure_error when the process ends without one. False:
-        it has ended already."""
+        it has ended, and is gone. Raises UnicodeEncodeError (a ValueError) for text that no JSON can hold."""
+        line = json.dumps({"id": number, **request}, ensure_ascii=False).encode() + b"\n"
         with self._lock:
-            if self._ended:
-                return False
-            if not self._waiting:
-                self._heard = time.monotonic()
-            self._waiting[number] = take
-        self._requests.put(json.dumps({"id": number, **request}).encode() + b"\n")
-        return True
+            if not self._ended:
+                if not self._waiting:
+                    self._heard = time.monotonic()
+                self._waiting[number] = take
+                self._requests.put(line)
+                return True
+        self._gone.wait()
+        return False
 
-    def end(self, why: str) -> None:
-        """Ends the process and everything below it; what waits gets an infrastructure_error that says why."""
-        self._give_up(why)
-        self._end_process()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
+    def heard_in_this_thread(self) -> bool:
+        """Whether a Take is what calls this."""
+        return threading.current_thread() is self._reader
+
+    def kill(self, why: str) -> None:
+        """Ends the process and everything below it, and waits for nothing: what has no answer gets an
+        infrastructure_error that says why."""
+        self._why = why
+        self._kill()
+
+    def join(self) -> None:
+        """Waits until the process is gone and every Take has been called, but for the one that calls this."""
+        if not self.heard_in_this_thread():
+            self._reader.join()
+
+    def _await_greeting(self, program: str) -> None:
+        assert self._process.stdout is not None
+        first = b""
+        if wait_for(self._process.stdout.fileno(), START_S):
+            first = self._process.stdout.readline()
+        if is_greeting(first):
+            return
+        # Another program, or one that ends by itself.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(START_S / 10)
+        self._kill()
+        code = 0 if first else self._process.wait()
+        nothing = command.result_of(program, code, processes.text(first), processes.text(self._errors.read_bytes()))
+        raise RuntimeError(nothing["message"])
 
     def _write(self) -> None:
         # A thread of its own: the program reads no more than it can judge, and nobody is to wait for that.
@@ -93,26 +112,42 @@ class Service:
                 stdin.flush()
 
     def _read(self) -> None:
+        why = "the judge's answers could not be read"
+        try:
+            why = self._hear()
+        finally:
+            # In this order: none is to start another judge while this one runs.
+            with self._lock:
+                self._ended = True
+                waiting, self._waiting = self._waiting, {}
+            self._requests.put(None)
+            self._kill()
+            self._process.wait()
+            self._gone.set()
+            for take in waiting.values():
+                take(command.infrastructure_error(self._why or why))
+
+    def _hear(self) -> str:
+        """Delivers answers until there are no more, and says why there are none."""
         stdout = self._process.stdout
         assert stdout is not None
         partial = b""
         with stdout:
             while True:
-                if not select.select([stdout], [], [], 1.0)[0]:
+                if not wait_for(stdout.fileno(), 1.0):
                     if self._is_stalled():
-                        why = f"no evaluation ended within {self._stall:g} s, and the judge was killed"
-                        break
+                        return f"no evaluation ended within {self._stall:g} s, and the judge was killed"
                     continue
                 got = os.read(stdout.fileno(), 1 << 16)
                 if not got:
                     code = self._process.wait()
-                    why = self._said() or f"kernelbench ended with code {code} before it had judged this"
-                    break
+                    with contextlib.suppress(OSError):
+                        if said := command.sentence(processes.text(self._errors.read_bytes())):
+                            return said
+                    return f"kernelbench ended with code {code} before it had judged this"
                 *lines, partial = (partial + got).split(b"\n")
                 for line in lines:
                     self._deliver(json.loads(line))
-        self._give_up(why)
-        self._end_process()
 
     def _is_stalled(self) -> bool:
         with self._lock:
@@ -125,21 +160,16 @@ class Service:
         if take is not None:
             take(reply)
 
-    def _give_up(self, why: str) -> None:
-        with self._lock:
-            self._ended = True
-            waiting, self._waiting = self._waiting, {}
-        self._requests.put(None)
-        for take in waiting.values():
-            take(command.infrastructure_error(why))
-
-    def _end_process(self) -> None:
+    def _kill(self) -> None:
         if self._process.poll() is None:
             processes.kill(self._process.pid)
-        self._process.wait()
 
-    def _said(self) -> str:
-        return command.sentence(processes.text(self._errors.read_bytes()))
+
+def wait_for(descriptor: int, seconds: float) -> bool:
+    """Whether it can be read within that time. (No select(): it knows a thousand descriptors at most.)"""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(1000 * seconds))
 
 
 def is_greeting(line: bytes) -> bool:

@@ -62,7 +62,8 @@ std::string printable(const std::string& text, bool lines) {
       clean += c;
     else if (byte == '\n' || byte == '\t')
       clean += ' ';
-    // The C1 controls (0x80–0x9F) are continuation bytes in UTF-8 and harmless there.
+    else if (byte >= 0x80 && byte < 0xA0 && clean.ends_with('\xC2'))
+      clean.pop_back();  // U+0080 to U+009F, which some terminals obey
     else if (byte >= 0x20 && byte != 0x7F)
       clean += c;
   }

@@ -191,8 +191,9 @@ void Refine::open(const judge::Environment& environment) {
   store_ = value_or_usage_error(store::Store::open(folder_path_ / "kernelbench.db"));
   for (const auto& row : value_or_usage_error(store_->rows()))
     standing_[{row.key.problem, row.key.sample}] = row.key.candidate_hash;
-  panel_ = value_or_usage_error(
-      judge::Panel::open(environment, options_from(flags_.judging, devices_.front()), devices_));
+  panel_ = value_or_usage_error(judge::Panel::open(environment,
+                                                   options_from(flags_.judging, devices_.front()),
+                                                   devices_, compilers_beside(devices_.size(), 0)));
 }
 
 void Refine::tell(const Talk& talk, std::size_t number, const std::string& line) {

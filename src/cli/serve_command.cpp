@@ -7,6 +7,8 @@
 // follow each other.
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -33,26 +35,29 @@
 namespace kb::cli {
 namespace {
 
-// Requests that a CPU's judge can choose from; it compiles in its turn.
-constexpr unsigned kWaitingOnCpu = 8;
+// Compiled requests that each judge can choose from.
+constexpr std::size_t kWaiting = 8;
 
 struct ServeFlags {
   JudgingFlags judging;
   std::string problems;
   SampleFlags samples;  ///< --jobs alone
+  bool end_with_parent = false;
 };
 
 /// One line that was read. Its words must all mean something: one that is misspelt is no default.
 struct Request {
-  nlohmann::json id;  ///< whatever the caller gave
   std::string problem, candidate, backend;
 };
 
 Request parse(const std::string& line, nlohmann::json& id) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) throw UsageError("a request is one JSON object on a line");
+  if (const auto given = json.find("id"); given != json.end()) {
+    if (given->is_structured()) throw UsageError("the 'id' of a request is a string or a number");
+    id = *given;
+  }
   Request request;
-  if (const auto given = json.find("id"); given != json.end()) id = request.id = *given;
   for (const auto& [name, value] : json.items()) {
     if (name == "id") continue;
     std::string* const word = name == "problem"     ? &request.problem
@@ -66,10 +71,23 @@ Request parse(const std::string& line, nlohmann::json& id) {
           problem::printable(name)));
     if (!value.is_string()) throw UsageError(fmt::format("'{}' of a request is a string", name));
     *word = value.get<std::string>();
+    if (word->find('\0') != std::string::npos)
+      throw UsageError(fmt::format("'{}' of a request has a NUL in it", name));
   }
   if (request.problem.empty() || request.candidate.empty())
     throw UsageError("a request names its problem and its candidate (a file)");
   return request;
+}
+
+// Nobody waits for the answers any more: what is under way would be judged for nothing, and beside
+// what a successor judges. The workers go with this process.
+void end_when_abandoned(const std::stop_token& stop, bool with_parent) {
+  constexpr int kLookEveryMs = 200;
+  const pid_t parent = ::getppid();
+  pollfd out{STDOUT_FILENO, 0, 0};
+  while (!stop.stop_requested())
+    if (::poll(&out, 1, kLookEveryMs) > 0 || (with_parent && ::getppid() != parent))
+      ::_exit(kFindings);
 }
 
 class Service {
@@ -80,10 +98,11 @@ class Service {
         devices_(std::move(devices)),
         workshop_(flags.judging),
         panel_(value_or_usage_error(judge::Panel::open(
-            workshop_.environment(), options_from(flags.judging, devices_.front()), devices_))) {}
+            workshop_.environment(), options_from(flags.judging, devices_.front()), devices_,
+            compilers_beside(devices_.size(), flags.samples.jobs)))) {}
 
   /// Until the end of the input, or nobody reads the answers any more.
-  void serve(unsigned threads);
+  void serve(std::size_t threads);
   bool lost_its_reader() const { return deaf_; }
 
  private:
@@ -129,10 +148,10 @@ nlohmann::json Service::answer(const std::string& line, nlohmann::json& id) {
   return *panel_->judge(problem, *candidate, std::stop_token());
 }
 
-void Service::serve(unsigned threads) {
+void Service::serve(std::size_t threads) {
   write({{"ready", true}, {"version", KERNELBENCH_VERSION}, {"devices", devices_}});
   std::vector<std::jthread> readers;
-  for (unsigned i = 0; i < threads; ++i)
+  for (std::size_t i = 0; i < threads; ++i)
     readers.emplace_back([this] {
       for (std::string line; next(line);) {
         nlohmann::json id, json;
@@ -152,7 +171,9 @@ int serve(const ServeFlags& flags) {
     if ((device == "cpu") != cpu)
       throw UsageError("serve judges on the CPU or on GPUs; --devices lists both");
   Service service(flags, devices);
-  service.serve(cpu ? kWaitingOnCpu : compilers_beside(devices.size(), flags.samples.jobs));
+  const std::jthread watcher(end_when_abandoned, flags.end_with_parent);
+  service.serve(kWaiting * devices.size() +
+                (cpu ? 0 : compilers_beside(devices.size(), flags.samples.jobs)));
   return service.lost_its_reader() ? kFindings : kOk;
 }
 
@@ -164,6 +185,8 @@ Command add_serve(CLI::App& root) {
       "serve", "Judge what another program asks for, line by line, with everything kept ready");
   add_set_option(*app, flags->problems);
   add_jobs_option(*app, flags->samples);
+  app->add_flag("--end-with-parent", flags->end_with_parent,
+                "end at once when the process that started this one does");
   add_judging_options(*app, flags->judging);
   app->footer(
       "Reads one JSON object a line, writes one for each, in the order in which they are done:\n"

@@ -58,6 +58,18 @@ class Phase {
 
 }  // namespace
 
+/// Holds a pool's imports up; a worker that is taken goes on.
+class Paused {
+ public:
+  explicit Paused(worker::TorchPool& pool) : pool_(pool) { pool_.pause(); }
+  ~Paused() { pool_.resume(); }
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+
+ private:
+  worker::TorchPool& pool_;
+};
+
 struct Evaluator::Impl {
   const Environment& environment;
   Options options;
@@ -167,9 +179,10 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
       return std::unexpected(hello.error());
     }
   reference_import_ms = ms_since(start);
-  if (options.timing) pool.pause();
+  std::optional<Paused> paused;
+  if (options.timing) paused.emplace(pool);
   auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
-  pool.resume();
+  paused.reset();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
   reference_key = problem.hash + problem.path.string();
@@ -250,14 +263,19 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
     return result;
   };
   const bool native = candidate.backend != problem::Backend::python;
+  std::optional<Paused> paused;
+  if (imports_disturb()) paused.emplace(pool);
   const double inputs_before = reference->inputs_ms(), model_before = reference->model_ms();
   const auto start = Clock::now();
   std::optional<Contestant> contestant;
   {
     Phase phase(result, "load", progress);
-    if (native && options.sealed_timing())
+    if (native && options.sealed_timing()) {
+      std::optional<Paused> clocked;
+      if (!paused) clocked.emplace(pool);
       if (auto measured = measure_native_overhead(); !measured)
         return end({Verdict::infrastructure_error, measured.error().text});
+    }
     auto worker =
         native ? worker::Worker::start(environment.launcher, native_command()) : pool.take();
     if (!worker) return end({Verdict::infrastructure_error, worker.error().text});
@@ -267,7 +285,6 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
                        environment.heap_library);
     if (auto loaded = contestant->load(); !loaded) return end(loaded.error());
   }
-  if (imports_disturb()) pool.pause();
   Session session(*reference, *contestant, options, *device, result);
   std::expected<void, Failure> outcome;
   {
@@ -280,7 +297,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   }
   if (outcome && options.timing) {
     Phase phase(result, "timing", progress);
-    pool.pause();
+    if (!paused) paused.emplace(pool);
     outcome = options.sealed_timing()
                   ? session.timing(native ? native_stub : std::vector<measure::StubTurn>())
                   : session.self_reported();
@@ -294,7 +311,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
     if (options.timer != Timer::host && *result.time_us < bounds.impossible_us)
       add_flag(result.flags, "faster_than_physics");
   }
-  pool.resume();
+  paused.reset();
   if (outcome) contestant->finish();
   contestant->worker().process().kill();
   // Where the time went: drawing inputs, the two models, and everything else, which is the

@@ -10,14 +10,28 @@ namespace {
 
 constexpr int kMostOvertaken = 32;
 
+class Permit {
+ public:
+  explicit Permit(std::counting_semaphore<>& semaphore) : semaphore_(semaphore) {
+    semaphore_.acquire();
+  }
+  ~Permit() { semaphore_.release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  std::counting_semaphore<>& semaphore_;
+};
+
 }  // namespace
 
 std::expected<std::unique_ptr<Panel>, std::string> Panel::open(
-    const Environment& environment, const Options& options,
-    const std::vector<std::string>& devices) {
+    const Environment& environment, const Options& options, const std::vector<std::string>& devices,
+    unsigned compilations) {
   auto architecture = architecture_of(devices);
   if (!architecture) return std::unexpected(architecture.error());
-  std::unique_ptr<Panel> panel(new Panel(environment, options, std::move(*architecture)));
+  std::unique_ptr<Panel> panel(
+      new Panel(environment, options, std::move(*architecture), compilations));
   for (const auto& device : devices)
     if (auto seated = panel->seat(device); !seated) return std::unexpected(seated.error());
   return panel;
@@ -44,7 +58,10 @@ std::optional<nlohmann::json> Panel::judge(const problem::Problem& problem,
   Request request{problem, candidate, stop, build, {}};
   // A GPU judges others meanwhile. A CPU compiles in its turn: no compiler may run beside the
   // clock.
-  if (!architecture_.empty()) request.build = [built = build()] { return built; };
+  if (!architecture_.empty()) {
+    const Permit permit(compilers_);
+    request.build = [built = build()] { return built; };
+  }
   auto result = request.result.get_future();
   {
     const std::scoped_lock lock(mutex_);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -24,11 +25,12 @@ namespace kb::judge {
 class Panel {
  public:
   /// Opens the devices, all of one kind; `options` are as for an Evaluator, but for their device.
-  /// `environment` outlives the panel. Error: one sentence (a device that cannot be had, GPUs of
+  /// `environment` outlives the panel. `compilations`: how many at a time, 1 at least, beside GPUs;
+  /// a CPU compiles in its turn. Error: one sentence (a device that cannot be had, GPUs of
   /// different kinds).
   static std::expected<std::unique_ptr<Panel>, std::string> open(
       const Environment& environment, const Options& options,
-      const std::vector<std::string>& devices);
+      const std::vector<std::string>& devices, unsigned compilations);
   /// Everything that was handed in must have come back.
   ~Panel() = default;
   Panel(const Panel&) = delete;
@@ -51,8 +53,12 @@ class Panel {
     int overtaken = 0;  // by requests that came later
   };
 
-  Panel(const Environment& environment, const Options& options, std::string architecture)
-      : environment_(environment), options_(options), architecture_(std::move(architecture)) {}
+  Panel(const Environment& environment, const Options& options, std::string architecture,
+        unsigned compilations)
+      : environment_(environment),
+        options_(options),
+        architecture_(std::move(architecture)),
+        compilers_(compilations) {}
   std::expected<void, std::string> seat(const std::string& device);
   void serve(const std::string& device, std::promise<std::string>& opened,
              const std::stop_token& end);
@@ -62,7 +68,8 @@ class Panel {
   const Environment& environment_;
   Options options_;
   std::string architecture_;  // of the GPUs; empty on the CPU
-  std::mutex mutex_;          // of the queue
+  std::counting_semaphore<> compilers_;
+  std::mutex mutex_;  // of the queue
   std::condition_variable_any asked_;
   std::deque<Request*> queue_;
   std::vector<std::jthread> judges_;  // last: they use all of the above

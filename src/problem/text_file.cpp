@@ -31,9 +31,14 @@ class File {
 
 std::string printable(std::string_view text) {
   std::string result;
+  unsigned char before = 0;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    result += byte < 0x20 || byte == 0x7f ? '?' : c;
+    if (before == 0xc2 && byte >= 0x80 && byte < 0xa0)
+      result.back() = '?';  // of two bytes, U+0080 to U+009F: some terminals obey them
+    else
+      result += byte < 0x20 || byte == 0x7f ? '?' : c;
+    before = byte;
   }
   return result;
 }

@@ -91,7 +91,15 @@ std::expected<Worker, Fault> TorchPool::start() {
   return Worker::start(launcher_, torch_command(options_));
 }
 
+// Where memory runs out, the kernel may well choose one that only waits.
+void TorchPool::drop_dead() {
+  std::erase_if(waiting_, [](Worker& worker) {
+    return worker.process().wait(std::chrono::milliseconds(0)).has_value();
+  });
+}
+
 std::expected<void, Fault> TorchPool::fill(std::size_t count) {
+  drop_dead();
   while (waiting_.size() < count) {
     auto worker = start();
     if (!worker) return std::unexpected(worker.error());
@@ -101,6 +109,7 @@ std::expected<void, Fault> TorchPool::fill(std::size_t count) {
 }
 
 std::expected<Worker, Fault> TorchPool::take() {
+  drop_dead();
   if (waiting_.empty()) return start();
   Worker worker = std::move(waiting_.front());
   waiting_.pop_front();

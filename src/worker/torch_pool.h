@@ -37,9 +37,10 @@ class TorchPool {
   TorchPool(sandbox::Launcher& launcher, TorchPoolOptions options)
       : launcher_(launcher), options_(std::move(options)) {}
 
-  /// Starts workers until `count` are waiting. Returns at once.
+  /// Starts workers until `count` are waiting; those that have ended meanwhile do not count.
+  /// Returns at once.
   std::expected<void, Fault> fill(std::size_t count);
-  /// The oldest waiting worker, or one started now. Its hello may still be to come.
+  /// The oldest waiting worker that lives, or one started now. Its hello may still be to come.
   std::expected<Worker, Fault> take();
   void pause();
   void resume();
@@ -48,6 +49,7 @@ class TorchPool {
 
  private:
   std::expected<Worker, Fault> start();
+  void drop_dead();
 
   sandbox::Launcher& launcher_;
   TorchPoolOptions options_;
