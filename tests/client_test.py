@@ -74,6 +74,13 @@ def alive():
     return found
 
 
+def program_of(pid):
+    """Empty for one that has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
+    return ""
+
+
 def below(pids):
     """Everything that descends from `pids`, they included."""
     pids = set(pids)
@@ -366,7 +373,7 @@ class Standing(Client):
             if len(family) > 4:
                 break
             time.sleep(0.1)
-        judging = {pid for pid in family if "kernelbench" in Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0]}
+        judging = {pid for pid in family if "kernelbench" in program_of(pid)}
         self.assertNotEqual(judging, set())
         caller.kill()
         caller.wait()
