@@ -366,8 +366,11 @@ class Standing(Client):
         code = ("import os, sys, time; sys.path.insert(0, sys.argv[1]); from kernelbench_judge import Judge\n"
                 "judge = Judge(size='small', devices=['cpu'])\njudge.submit(sys.argv[2], sys.argv[3])\n"
                 "if os.fork() == 0: time.sleep(60)\n"  # it holds the ends of all pipes
-                "time.sleep(600)")
-        caller = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "python"), self.PROBLEM, self.SLOW])
+                "print(flush=True)\ntime.sleep(600)")
+        caller = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "python"), self.PROBLEM, self.SLOW],
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(caller.stdout.close)
+        caller.stdout.readline()
         for _ in range(600):
             family = below([caller.pid]) - {caller.pid}
             if len(family) > 4:
