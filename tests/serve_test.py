@@ -12,16 +12,18 @@ ROOT = Path(os.environ["KERNELBENCH_SOURCE_DIR"])
 BRIEF = ["--size", "small", "--device", "cpu", "--no-timing", "--no-stress", "--trials", "1"]
 RELU = str(ROOT / "examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp")
 SOFTMAX = str(ROOT / "examples/run_cpu/level_1_problem_23_sample_0_kernel.cpp")
+NOTHING = "#include <kernelbench/kernel.h>\nKB_EXPORT int kb_run(const kb_call*) { return 0; }\n"
 
 
 def asking(number, problem="level1/19", candidate=RELU, **more):
     return json.dumps({"id": number, "problem": problem, "candidate": candidate, **more})
 
 
-def serve(lines, *options):
+def serve(lines, *options, temporary=None):
     """Returns the exit code, the greeting, the answers in their order, and stderr."""
     done = subprocess.run([BINARY, "serve", *(options or BRIEF)], input="\n".join(lines), capture_output=True,
-                          text=True, timeout=600, check=False)
+                          text=True, timeout=600, check=False,
+                          env=os.environ if temporary is None else {**os.environ, "TMPDIR": temporary})
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     return done.returncode, answers[:1], answers[1:], done.stderr
 
@@ -64,6 +66,38 @@ class ServeTest(unittest.TestCase):
                                   asking(2, candidate=str(ROOT / "python/kernelbench_worker/__init__.py"))])
         self.assertEqual([answer["verdict"] for answer in answers], ["static_reject"] * 2)
 
+    def test_texts_in_the_place_of_files(self):
+        relu = Path(RELU).read_text(encoding="utf-8")
+        problem = ("import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+                   "        return torch.relu(x)\n\n\ndef get_inputs():\n    return [torch.randn(8, 64)]\n\n\n"
+                   "def get_init_inputs():\n    return []\n\n\nSIZES = {\"small\": {}}\n")
+        own = {"problem": "my relu.py", "problem_source": problem}
+        lines = [asking(1, candidate="kernel.cpp", source=relu),
+                 asking(2, candidate="kernel.cpp", source=relu, **own),
+                 asking(3, candidate="kernel.cpp", source=NOTHING, **own),
+                 asking(4, candidate="kernel.cpp", source=relu.replace("return 0", "return nonsense"), **own),
+                 asking(5, candidate="kernel.py", source="Sorry."), asking(6, candidate="kernel.py", source="\0"),
+                 asking(7, candidate="kernel.txt", source=relu), asking(8, candidate="../kernel.cpp", source=relu),
+                 asking(9, candidate="/tmp/kernel.cpp", source=relu), asking(10, candidate="..", source=relu),
+                 asking(11, candidate="kernel.cpp", source=relu, problem="level1/19", problem_source=problem),
+                 asking(12, candidate="kernel.cpp", source=relu, problem="p.py", problem_source="Sorry."),
+                 asking(13, candidate="kernel.cpp", source=19)]
+        with tempfile.TemporaryDirectory() as folder:
+            done = serve(lines, temporary=folder)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+            self.assertNotIn(folder, json.dumps(done))
+        self.assertEqual(done[0], 0)
+        answers = {answer["id"]: answer for answer in done[2]}
+        self.assertEqual([answers[number].get("verdict") for number in range(1, 14)],
+                         ["correct", "correct", "wrong_value", "compile_error", "static_reject", "static_reject",
+                          "static_reject", None, None, None, None, None, None])
+        self.assertEqual((answers[2]["problem"], answers[2]["candidate"]), ("my relu.py", "kernel.cpp"))
+        self.assertLessEqual(sum(answer.get("phases_ms", {}).get("reference_import", 0) > 0 for answer in
+                                 answers.values()), 3)
+        for number, says in ((8, "plain file name"), (9, "plain file name"), (10, "plain file name"),
+                             (11, "plain file name"), (12, "p.py"), (13, "is a string")):
+            self.assertIn(says, answers[number]["error"])
+
     def test_one_problem_after_the_other_but_none_waits_for_ever(self):
         lines = [asking(0), asking("other", "level1/23", SOFTMAX), *(asking(number) for number in range(1, 60))]
         _, _, answers, _ = serve(lines)
@@ -93,7 +127,7 @@ class ServeTest(unittest.TestCase):
     def test_ends_in_mid_evaluation_when_nobody_reads(self):
         with subprocess.Popen([BINARY, "serve", *BRIEF], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process, tempfile.NamedTemporaryFile("w", suffix=".cpp") as endless:
-            endless.write("#include <kernelbench/kernel.h>\nKB_EXPORT int kb_run(const kb_call*) { for (;;) {} }\n")
+            endless.write(NOTHING.replace("return 0;", "for (;;) {}"))
             endless.flush()
             process.stdout.readline()
             process.stdin.write(asking(1, candidate=endless.name) + "\n")

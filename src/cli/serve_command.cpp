@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -25,15 +29,19 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
+#include "cli/output_file.h"
 #include "cli/problem_selection.h"
 #include "cli/samples.h"
 #include "device/cuda/cuda.h"
+#include "digest/sha256.h"
 #include "judge/panel.h"
 #include "problem/problem.h"
 #include "version.h"
 
 namespace kb::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Compiled requests that each judge can choose from.
 constexpr std::size_t kWaiting = 8;
@@ -48,6 +56,7 @@ struct ServeFlags {
 /// One line that was read. Its words must all mean something: one that is misspelt is no default.
 struct Request {
   std::string problem, candidate, backend;
+  std::optional<std::string> problem_source, source;  ///< the files' texts; then those are names
 };
 
 Request parse(const std::string& line, nlohmann::json& id) {
@@ -60,18 +69,20 @@ Request parse(const std::string& line, nlohmann::json& id) {
   Request request;
   for (const auto& [name, value] : json.items()) {
     if (name == "id") continue;
-    std::string* const word = name == "problem"     ? &request.problem
-                              : name == "candidate" ? &request.candidate
-                              : name == "backend"   ? &request.backend
-                                                    : nullptr;
+    std::string* const word = name == "problem"          ? &request.problem
+                              : name == "candidate"      ? &request.candidate
+                              : name == "backend"        ? &request.backend
+                              : name == "problem_source" ? &request.problem_source.emplace()
+                              : name == "source"         ? &request.source.emplace()
+                                                         : nullptr;
     if (word == nullptr)
       throw UsageError(fmt::format(
-          "a request has the members id, problem, candidate and backend, and none named '{}'; "
-          "options are those of the command",
+          "a request has the members id, problem, candidate, backend, problem_source and source, "
+          "and none named '{}'; options are those of the command",
           problem::printable(name)));
     if (!value.is_string()) throw UsageError(fmt::format("'{}' of a request is a string", name));
     *word = value.get<std::string>();
-    if (word->find('\0') != std::string::npos)
+    if (!name.ends_with("source") && word->find('\0') != std::string::npos)
       throw UsageError(fmt::format("'{}' of a request has a NUL in it", name));
   }
   if (request.problem.empty() || request.candidate.empty())
@@ -79,23 +90,80 @@ Request parse(const std::string& line, nlohmann::json& id) {
   return request;
 }
 
+/// The files of texts, each in a folder of its own, in one that is made when it is needed, and goes
+/// with this. Thread-safe.
+class Scratch {
+ public:
+  Scratch() = default;
+  ~Scratch() { clear(); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  /// A file of this name in `folder`; kept where it is there already.
+  fs::path put(const std::string& folder, const std::string& name, const std::string& text) {
+    if (fs::path(name).filename() != name || name == "." || name == "..")
+      throw UsageError(fmt::format("beside its source, '{}' is to be a plain file name",
+                                   problem::printable(name)));
+    const std::scoped_lock lock(mutex_);
+    make();
+    const auto file = root_ / folder / name;
+    if (fs::exists(file)) return file;
+    fs::create_directories(file.parent_path());
+    write_output_file(file.string(), text);
+    return file;
+  }
+  void clear() {
+    const std::scoped_lock lock(mutex_);
+    if (!root_.empty()) remove(root_);
+  }
+  static void remove(const fs::path& path) {
+    std::error_code ignored;  // it is in the system's temporary folder
+    fs::remove_all(path, ignored);
+  }
+  /// A sentence without our folders: they say nothing to the caller.
+  std::string clean(std::string sentence) {
+    const std::scoped_lock lock(mutex_);
+    const std::string prefix = root_.string() + '/';
+    for (std::size_t at; !root_.empty() && (at = sentence.find(prefix)) != std::string::npos;) {
+      const auto behind = sentence.find('/', at + prefix.size());
+      sentence.erase(at, behind == std::string::npos ? prefix.size() : behind + 1 - at);
+    }
+    return sentence;
+  }
+
+ private:
+  void make() {
+    if (!root_.empty()) return;
+    std::string pattern = (fs::temp_directory_path() / "kernelbench-serve-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw UsageError(fmt::format("{} cannot be made: {}", pattern, std::strerror(errno)));
+    root_ = pattern;
+  }
+
+  std::mutex mutex_;
+  fs::path root_;
+};
+
 // Nobody waits for the answers any more: what is under way would be judged for nothing, and beside
 // what a successor judges. The workers go with this process.
-void end_when_abandoned(const std::stop_token& stop, bool with_parent) {
+void end_when_abandoned(const std::stop_token& stop, bool with_parent, Scratch& scratch) {
   constexpr int kLookEveryMs = 200;
   const pid_t parent = ::getppid();
   pollfd out{STDOUT_FILENO, 0, 0};
   while (!stop.stop_requested())
-    if (::poll(&out, 1, kLookEveryMs) > 0 || (with_parent && ::getppid() != parent))
+    if (::poll(&out, 1, kLookEveryMs) > 0 || (with_parent && ::getppid() != parent)) {
+      scratch.clear();
       ::_exit(kFindings);
+    }
 }
 
 class Service {
  public:
-  /// `devices` are of one kind.
-  Service(const ServeFlags& flags, std::vector<std::string> devices)
+  /// `devices` are of one kind; `scratch` outlives this.
+  Service(const ServeFlags& flags, std::vector<std::string> devices, Scratch& scratch)
       : flags_(flags),
         devices_(std::move(devices)),
+        scratch_(scratch),
         workshop_(flags.judging),
         panel_(value_or_usage_error(judge::Panel::open(
             workshop_.environment(), options_from(flags.judging, devices_.front()), devices_,
@@ -108,10 +176,13 @@ class Service {
  private:
   bool next(std::string& line);
   nlohmann::json answer(const std::string& line, nlohmann::json& id);
+  nlohmann::json judge(const Request& request, const std::string& candidate_file);
   void write(const nlohmann::json& json);
 
   const ServeFlags& flags_;
   std::vector<std::string> devices_;
+  Scratch& scratch_;
+  std::atomic<std::size_t> asked_ = 0;
   Workshop workshop_;
   std::unique_ptr<judge::Panel> panel_;
   std::mutex reading_, writing_;
@@ -134,14 +205,33 @@ void Service::write(const nlohmann::json& json) {
 
 nlohmann::json Service::answer(const std::string& line, nlohmann::json& id) {
   const auto request = parse(line, id);
-  const auto problem = value_or_usage_error(problem::find(request.problem, flags_.problems));
+  if (!request.source) return judge(request, request.candidate);
+  const auto file = scratch_.put(std::to_string(++asked_), request.candidate, *request.source);
+  nlohmann::json json;
+  const auto failure = failure_of([&] { json = judge(request, file.string()); });
+  Scratch::remove(file.parent_path());
+  if (!failure.empty()) throw UsageError(failure);
+  return json;
+}
+
+nlohmann::json Service::judge(const Request& request, const std::string& candidate_file) {
+  problem::Problem problem;
+  if (request.problem_source) {
+    const auto& text = *request.problem_source;
+    // The same file for the same text: by that the reference is known again.
+    const auto file = scratch_.put(sha256_hex(text), request.problem, text);
+    problem = value_or_usage_error(problem::load_file(file));
+    problem.label = request.problem;
+  } else {
+    problem = value_or_usage_error(problem::find(request.problem, flags_.problems));
+  }
   auto judging = flags_.judging;
   if (!request.backend.empty()) judging.backend = request.backend;
-  const auto candidate = load_candidate(judging, request.candidate);
+  const auto candidate = load_candidate(judging, candidate_file);
   const auto language = candidate ? candidate->language : problem::Language::unknown;
   const auto device = device_for(language, devices_);
   if (!candidate)
-    return refusal_json(problem, problem::Candidate{.path = request.candidate}, candidate.error(),
+    return refusal_json(problem, problem::Candidate{.path = candidate_file}, candidate.error(),
                         options_from(judging, device));
   if (const auto refused = problem::refused_precision(language, judging.precision, device == "cpu"))
     throw UsageError(*refused);
@@ -156,7 +246,9 @@ void Service::serve(std::size_t threads) {
       for (std::string line; next(line);) {
         nlohmann::json id, json;
         const auto failure = failure_of([&] { json = answer(line, id); });
-        if (!failure.empty()) json = {{"error", failure}};
+        if (!failure.empty()) json = {{"error", scratch_.clean(failure)}};
+        if (auto said = json.find("message"); said != json.end() && said->is_string())
+          *said = scratch_.clean(said->get<std::string>());
         json["id"] = std::move(id);
         write(json);
       }
@@ -170,8 +262,9 @@ int serve(const ServeFlags& flags) {
   for (const auto& device : devices)
     if ((device == "cpu") != cpu)
       throw UsageError("serve judges on the CPU or on GPUs; --devices lists both");
-  Service service(flags, devices);
-  const std::jthread watcher(end_when_abandoned, flags.end_with_parent);
+  Scratch scratch;
+  Service service(flags, devices, scratch);
+  const std::jthread watcher(end_when_abandoned, flags.end_with_parent, std::ref(scratch));
   service.serve(kWaiting * devices.size() +
                 (cpu ? 0 : compilers_beside(devices.size(), flags.samples.jobs)));
   return service.lost_its_reader() ? kFindings : kOk;
@@ -191,7 +284,9 @@ Command add_serve(CLI::App& root) {
   app->footer(
       "Reads one JSON object a line, writes one for each, in the order in which they are done:\n"
       "what `eval --json` prints, or {\"error\": \"a sentence\"}, and the request's \"id\".\n"
-      "The first line written says that it is ready. It ends with its input.\n"
+      "With \"source\" (and \"problem_source\") the texts come with the request, so that it may "
+      "come\n"
+      "from another machine: ssh gpu1 kernelbench serve. It ends with its input.\n"
       "Example:  echo '{\"id\": 1, \"problem\": \"level1/19\", \"candidate\": "
       "\"examples/run_cpu/level_1_problem_19_sample_0_kernel.cpp\"}' | "
       "kernelbench serve --size small --device cpu");
