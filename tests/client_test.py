@@ -370,10 +370,11 @@ class Standing(Client):
     def test_one_whose_caller_is_killed_ends(self):
         code = ("import os, sys, time; sys.path.insert(0, sys.argv[1]); from kernelbench_judge import Judge\n"
                 "judge = Judge(size='small', devices=['cpu'])\njudge.submit(sys.argv[2], sys.argv[3])\n"
-                "if os.fork() == 0: time.sleep(60)\n"  # it holds the ends of all pipes
-                "print(flush=True)\ntime.sleep(600)")
+                "if os.fork() > 0: print(flush=True)\n"  # the child holds the ends of all pipes
+                "time.sleep(600)")
         caller = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "python"), self.PROBLEM, self.SLOW],
-                                  stdout=subprocess.PIPE)
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(os.killpg, caller.pid, 9)  # the child is left
         self.addCleanup(caller.stdout.close)
         caller.stdout.readline()
         for _ in range(600):
@@ -386,9 +387,6 @@ class Standing(Client):
         caller.kill()
         caller.wait()
         self.assertTrue(gone(judging))
-        for pid in family - judging:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, 9)
 
     def test_a_fork_cannot_use_it_and_leaves_it_alone(self):
         judge = self.judge()
