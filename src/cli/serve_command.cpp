@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -26,6 +24,8 @@
 #include <thread>
 #include <vector>
 
+#include "build/files.h"
+#include "build/scratch.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/judging.h"
@@ -90,23 +90,19 @@ Request parse(const std::string& line, nlohmann::json& id) {
   return request;
 }
 
-/// The files of texts, each in a folder of its own, in one that is made when it is needed, and goes
-/// with this. Thread-safe.
-class Scratch {
+/// The files of texts, each in a folder of its own, in one that is made when it is needed.
+/// Thread-safe.
+class Texts {
  public:
-  Scratch() = default;
-  ~Scratch() { clear(); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
   /// A file of this name in `folder`; kept where it is there already.
   fs::path put(const std::string& folder, const std::string& name, const std::string& text) {
     if (fs::path(name).filename() != name || name == "." || name == "..")
       throw UsageError(fmt::format("beside its source, '{}' is to be a plain file name",
                                    problem::printable(name)));
     const std::scoped_lock lock(mutex_);
-    make();
-    const auto file = root_ / folder / name;
+    if (!scratch_) scratch_.emplace();
+    if (!*scratch_) throw UsageError("no temporary folder can be made");
+    const auto file = scratch_->path() / folder / name;
     if (fs::exists(file)) return file;
     fs::create_directories(file.parent_path());
     write_output_file(file.string(), text);
@@ -114,17 +110,14 @@ class Scratch {
   }
   void clear() {
     const std::scoped_lock lock(mutex_);
-    if (!root_.empty()) remove(root_);
-  }
-  static void remove(const fs::path& path) {
-    std::error_code ignored;  // it is in the system's temporary folder
-    fs::remove_all(path, ignored);
+    scratch_.reset();
   }
   /// A sentence without our folders: they say nothing to the caller.
   std::string clean(std::string sentence) {
     const std::scoped_lock lock(mutex_);
-    const std::string prefix = root_.string() + '/';
-    for (std::size_t at; !root_.empty() && (at = sentence.find(prefix)) != std::string::npos;) {
+    if (!scratch_ || !*scratch_) return sentence;
+    const std::string prefix = scratch_->path().string() + '/';
+    for (std::size_t at; (at = sentence.find(prefix)) != std::string::npos;) {
       const auto behind = sentence.find('/', at + prefix.size());
       sentence.erase(at, behind == std::string::npos ? prefix.size() : behind + 1 - at);
     }
@@ -132,42 +125,42 @@ class Scratch {
   }
 
  private:
-  void make() {
-    if (!root_.empty()) return;
-    std::string pattern = (fs::temp_directory_path() / "kernelbench-serve-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw UsageError(fmt::format("{} cannot be made: {}", pattern, std::strerror(errno)));
-    root_ = pattern;
-  }
-
   std::mutex mutex_;
-  fs::path root_;
+  std::optional<build::Scratch> scratch_;
+};
+
+/// Takes a text's folder away.
+struct Removal {
+  fs::path folder;
+  ~Removal() { static_cast<void>(build::remove_tree(folder)); }
 };
 
 // Nobody waits for the answers any more: what is under way would be judged for nothing, and beside
 // what a successor judges. The workers go with this process.
-void end_when_abandoned(const std::stop_token& stop, bool with_parent, Scratch& scratch) {
+void end_when_abandoned(const std::stop_token& stop, bool with_parent, Texts& texts) {
   constexpr int kLookEveryMs = 200;
   const pid_t parent = ::getppid();
   pollfd out{STDOUT_FILENO, 0, 0};
   while (!stop.stop_requested())
     if (::poll(&out, 1, kLookEveryMs) > 0 || (with_parent && ::getppid() != parent)) {
-      scratch.clear();
+      texts.clear();
       ::_exit(kFindings);
     }
 }
 
 class Service {
  public:
-  /// `devices` are of one kind; `scratch` outlives this.
-  Service(const ServeFlags& flags, std::vector<std::string> devices, Scratch& scratch)
+  /// `devices` are of one kind; `compilations`: how many at a time beside GPUs; `texts` outlives
+  /// this.
+  Service(const ServeFlags& flags, std::vector<std::string> devices, unsigned compilations,
+          Texts& texts)
       : flags_(flags),
         devices_(std::move(devices)),
-        scratch_(scratch),
+        texts_(texts),
         workshop_(flags.judging),
         panel_(value_or_usage_error(judge::Panel::open(
             workshop_.environment(), options_from(flags.judging, devices_.front()), devices_,
-            compilers_beside(devices_.size(), flags.samples.jobs)))) {}
+            compilations))) {}
 
   /// Until the end of the input, or nobody reads the answers any more.
   void serve(std::size_t threads);
@@ -181,7 +174,7 @@ class Service {
 
   const ServeFlags& flags_;
   std::vector<std::string> devices_;
-  Scratch& scratch_;
+  Texts& texts_;
   std::atomic<std::size_t> asked_ = 0;
   Workshop workshop_;
   std::unique_ptr<judge::Panel> panel_;
@@ -206,12 +199,9 @@ void Service::write(const nlohmann::json& json) {
 nlohmann::json Service::answer(const std::string& line, nlohmann::json& id) {
   const auto request = parse(line, id);
   if (!request.source) return judge(request, request.candidate);
-  const auto file = scratch_.put(std::to_string(++asked_), request.candidate, *request.source);
-  nlohmann::json json;
-  const auto failure = failure_of([&] { json = judge(request, file.string()); });
-  Scratch::remove(file.parent_path());
-  if (!failure.empty()) throw UsageError(failure);
-  return json;
+  const auto file = texts_.put(std::to_string(++asked_), request.candidate, *request.source);
+  const Removal afterwards{file.parent_path()};
+  return judge(request, file.string());
 }
 
 nlohmann::json Service::judge(const Request& request, const std::string& candidate_file) {
@@ -219,7 +209,7 @@ nlohmann::json Service::judge(const Request& request, const std::string& candida
   if (request.problem_source) {
     const auto& text = *request.problem_source;
     // The same file for the same text: by that the reference is known again.
-    const auto file = scratch_.put(sha256_hex(text), request.problem, text);
+    const auto file = texts_.put(sha256_hex(text), request.problem, text);
     problem = value_or_usage_error(problem::load_file(file));
     problem.label = request.problem;
   } else {
@@ -246,9 +236,9 @@ void Service::serve(std::size_t threads) {
       for (std::string line; next(line);) {
         nlohmann::json id, json;
         const auto failure = failure_of([&] { json = answer(line, id); });
-        if (!failure.empty()) json = {{"error", scratch_.clean(failure)}};
+        if (!failure.empty()) json = {{"error", texts_.clean(failure)}};
         if (auto said = json.find("message"); said != json.end() && said->is_string())
-          *said = scratch_.clean(said->get<std::string>());
+          *said = texts_.clean(said->get<std::string>());
         json["id"] = std::move(id);
         write(json);
       }
@@ -262,11 +252,11 @@ int serve(const ServeFlags& flags) {
   for (const auto& device : devices)
     if ((device == "cpu") != cpu)
       throw UsageError("serve judges on the CPU or on GPUs; --devices lists both");
-  Scratch scratch;
-  Service service(flags, devices, scratch);
-  const std::jthread watcher(end_when_abandoned, flags.end_with_parent, std::ref(scratch));
-  service.serve(kWaiting * devices.size() +
-                (cpu ? 0 : compilers_beside(devices.size(), flags.samples.jobs)));
+  const unsigned compilations = compilers_beside(devices.size(), flags.samples.jobs);
+  Texts texts;
+  Service service(flags, devices, compilations, texts);
+  const std::jthread watcher(end_when_abandoned, flags.end_with_parent, std::ref(texts));
+  service.serve(kWaiting * devices.size() + (cpu ? 0 : compilations));
   return service.lost_its_reader() ? kFindings : kOk;
 }
 

@@ -1,16 +1,15 @@
 #include "exchange/exchange.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "build/scratch.h"
 #include "problem/python_tokens.h"
 
 namespace kb::exchange {
@@ -27,28 +26,6 @@ constexpr int kMaxNumber = 999'999;
 constexpr std::uint64_t kHelperBytes = 8ull << 30;
 constexpr std::uintmax_t kMaxRowsBytes = std::uintmax_t{1} << 30;
 constexpr std::chrono::milliseconds kHelperLimit{600'000};
-
-// A folder that is gone afterwards. `base` is where it is made.
-class Scratch {
- public:
-  explicit Scratch(const fs::path& base) {
-    std::error_code ignored;
-    fs::create_directories(base, ignored);
-    std::string name = (base / ".kernelbench-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const fs::path& path() const { return path_; }
-  explicit operator bool() const { return !path_.empty(); }
-
- private:
-  fs::path path_;
-};
 
 std::optional<std::int64_t> number_of(const nlohmann::json& row, const char* name) {
   const auto found = row.find(name);
@@ -268,7 +245,7 @@ std::expected<std::vector<Row>, std::string> parse_rows(std::string_view lines) 
 
 std::expected<std::vector<Row>, std::string> rows_of_dataset(const Environment& environment,
                                                              const fs::path& source) {
-  const Scratch scratch(fs::temp_directory_path());
+  const build::Scratch scratch;
   if (!scratch) return std::unexpected(std::string("no temporary folder can be made"));
   std::error_code error;
   const auto absolute = fs::canonical(source, error);
@@ -285,7 +262,7 @@ std::expected<std::vector<Row>, std::string> rows_of_dataset(const Environment& 
 
 std::expected<std::vector<Row>, std::string> rows_of_hub(const Environment& environment,
                                                          const std::string& name) {
-  const Scratch scratch(fs::temp_directory_path());
+  const build::Scratch scratch;
   if (!scratch) return std::unexpected(std::string("no temporary folder can be made"));
   // With the user's own network, proxies and credentials; files are written, none is opened.
   sandbox::Launcher plain(sandbox::Mode::none);
@@ -314,7 +291,7 @@ std::expected<std::vector<Row>, std::string> rows_of_hub(const Environment& envi
 }
 
 std::expected<void, std::string> write_set(const Import& import, const fs::path& folder) {
-  const Scratch scratch(folder.parent_path());
+  const build::Scratch scratch(folder.parent_path());
   if (!scratch)
     return std::unexpected(
         fmt::format("{} cannot be written to", printable(folder.parent_path().string())));
@@ -344,11 +321,11 @@ std::expected<void, std::string> write_dataset(const Environment& environment,
   const bool one_file = absolute.extension() == ".parquet";
   if (!one_file && fs::exists(absolute / "data", error))
     return std::unexpected(fmt::format("{} has a folder data already", printable(target.string())));
-  const Scratch scratch(absolute.parent_path());
+  const build::Scratch scratch(absolute.parent_path());
   if (!scratch)
     return std::unexpected(
         fmt::format("{} cannot be written to", printable(absolute.parent_path().string())));
-  const Scratch input(fs::temp_directory_path());
+  const build::Scratch input;
   if (!input) return std::unexpected(std::string("no temporary folder can be made"));
   {
     std::ofstream rows(input.path() / "rows.jsonl");

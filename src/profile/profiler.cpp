@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "build/files.h"
+#include "build/scratch.h"
 #include "profile/raw_page.h"
-#include "profile/scratch.h"
 #include "worker/torch_pool.h"
 
 namespace kb::profile {
@@ -50,7 +50,7 @@ std::string end_of(const sandbox::Exit& end, std::string_view printed) {
 
 /// One start of the worker.
 struct Profiler::Run {
-  Scratch scratch;
+  build::Scratch scratch;
   nlohmann::json request;
   std::vector<fs::path> shown;
   std::string printed;    // by the worker and by Nsight Compute
@@ -234,7 +234,7 @@ std::expected<void, std::string> Profiler::execute(Run& run, std::vector<std::st
 
 /// Prints the report in a sandbox of its own, and reads what that printed.
 std::expected<std::vector<Launch>, std::string> Profiler::read_report(const fs::path& report) {
-  const Scratch scratch;
+  const build::Scratch scratch;
   if (!scratch) return std::unexpected("no temporary folder can be made");
   const auto page = scratch.path() / "page.csv";
   sandbox::Command command;
