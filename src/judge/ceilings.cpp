@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "judge/device.h"
+#include "judge/elapsed.h"
 #include "judge/options.h"
 #include "judge/reference.h"
 #include "measure/statistics.h"
@@ -44,10 +45,6 @@ std::expected<double, std::string> measure_time_slice(worker::Worker& worker, De
   if (!reply) return std::unexpected(problem::printable(reply.error().text));
   std::vector<double> waits;
   const auto start = std::chrono::steady_clock::now();
-  const auto ms_since = [](auto begin) {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-        .count();
-  };
   while (ms_since(start) < kOccupiedMs / 2) {
     const auto asked = std::chrono::steady_clock::now();
     device.poison((*memory)->bytes());

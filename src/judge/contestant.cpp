@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 
+#include "judge/elapsed.h"
+
 namespace kb::judge {
 
 using worker::Call;
@@ -229,8 +231,7 @@ std::expected<std::vector<double>, Failure> Contestant::time(const worker::TimeR
                                                              milliseconds limit) {
   const auto start = std::chrono::steady_clock::now();
   auto times = worker_.time(request, limit);
-  model_ms_ +=
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  model_ms_ += ms_since(start);
   if (!times) return std::unexpected(failure_of(times.error()));
   return std::move(*times);
 }

@@ -14,6 +14,7 @@
 #include "judge/building.h"
 #include "judge/ceilings.h"
 #include "judge/contestant.h"
+#include "judge/elapsed.h"
 #include "judge/physics.h"
 #include "judge/session.h"
 
@@ -36,29 +37,19 @@ constexpr auto kSettleLimit = std::chrono::seconds(3);
 // After that its times alone may be of another state of the machine.
 constexpr auto kReferenceAge = std::chrono::minutes(15);
 
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 // Adds its life time to a phase.
 class Phase {
  public:
   Phase(Result& result, const char* name, const std::function<void(const char*)>& progress)
-      : total_(result.phases_ms[name]) {
+      : timed_(result.phases_ms[name]) {
     if (progress) progress(name);
   }
-  ~Phase() { total_ += ms_since(start_); }
-  Phase(const Phase&) = delete;
-  Phase& operator=(const Phase&) = delete;
 
  private:
-  double& total_;
-  Clock::time_point start_ = Clock::now();
+  Timed timed_;
 };
 
-}  // namespace
-
-/// Holds a pool's imports up; a worker that is taken goes on.
+// Holds a pool's imports up; a worker that is taken goes on.
 class Paused {
  public:
   explicit Paused(worker::TorchPool& pool) : pool_(pool) { pool_.pause(); }
@@ -69,6 +60,8 @@ class Paused {
  private:
   worker::TorchPool& pool_;
 };
+
+}  // namespace
 
 struct Evaluator::Impl {
   const Environment& environment;
@@ -182,7 +175,6 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   std::optional<Paused> paused;
   if (options.timing) paused.emplace(pool);
   auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
-  paused.reset();
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
   reference_key = problem.hash + problem.path.string();
@@ -271,8 +263,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   {
     Phase phase(result, "load", progress);
     if (native && options.sealed_timing()) {
-      std::optional<Paused> clocked;
-      if (!paused) clocked.emplace(pool);
+      const Paused clocked(pool);
       if (auto measured = measure_native_overhead(); !measured)
         return end({Verdict::infrastructure_error, measured.error().text});
     }
@@ -297,7 +288,7 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   }
   if (outcome && options.timing) {
     Phase phase(result, "timing", progress);
-    if (!paused) paused.emplace(pool);
+    const Paused clocked(pool);
     outcome = options.sealed_timing()
                   ? session.timing(native ? native_stub : std::vector<measure::StubTurn>())
                   : session.self_reported();

@@ -88,6 +88,11 @@ Panel::Request* Panel::next(const std::string& last_problem, const std::stop_tok
   return request;
 }
 
+bool Panel::nothing_waits() {
+  const std::scoped_lock lock(mutex_);
+  return queue_.empty();
+}
+
 // By what is in the queue, after a request about `problem`.
 std::size_t Panel::torch_workers_waited_for(const std::string& problem) {
   constexpr std::size_t kOfAReference = 2;
@@ -112,7 +117,7 @@ void Panel::serve(const std::string& device, std::promise<std::string>& opened,
   opened.set_value("");
   std::string last_problem;
   while (true) {
-    if (torch_workers_waited_for("") == 0) evaluator.stand_by();
+    if (nothing_waits()) evaluator.stand_by();
     auto* request = next(last_problem, end);
     if (request == nullptr) break;
     // The request is gone as soon as it has its result.

@@ -63,6 +63,7 @@ class Panel {
   void serve(const std::string& device, std::promise<std::string>& opened,
              const std::stop_token& end);
   Request* next(const std::string& last_problem, const std::stop_token& end);
+  bool nothing_waits();
   std::size_t torch_workers_waited_for(const std::string& problem);
 
   const Environment& environment_;

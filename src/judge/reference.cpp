@@ -11,6 +11,8 @@
 #include <string>
 #include <thread>
 
+#include "judge/elapsed.h"
+
 namespace kb::judge {
 
 using worker::Call;
@@ -31,23 +33,6 @@ constexpr std::size_t kSlotShare = 20;  // of a GPU's free memory, for the slots
 constexpr int kRoughTurns = 5;          // to plan by
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
-
-// Adds its life time, in milliseconds, to a total.
-class Timed {
- public:
-  explicit Timed(double& total_ms) : total_ms_(total_ms) {}
-  ~Timed() {
-    total_ms_ +=
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-            .count();
-  }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  double& total_ms_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 std::string decimal(std::uint64_t value) {
   return std::to_string(value);

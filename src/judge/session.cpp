@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "flag/flag.h"
+#include "judge/elapsed.h"
 
 namespace kb::judge {
 
@@ -31,11 +32,6 @@ constexpr int kDoBenchCalls = 10;  // what it makes at least, and a few
 constexpr int kMostDisturbances = 3;
 constexpr int kQuietWatches = 5;
 constexpr int kTelemetryPairs = 10;  // pairs from one reading of clocks and power to the next
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 std::vector<Tolerance> as_comparison(std::span<const Tolerances> tolerances) {
   std::vector<Tolerance> list;

@@ -118,10 +118,12 @@ std::expected<Worker, Fault> TorchPool::take() {
 }
 
 void TorchPool::pause() {
+  if (pauses_++ > 0) return;
   for (auto& worker : waiting_) worker.pause();
 }
 
 void TorchPool::resume() {
+  if (--pauses_ > 0) return;
   for (auto& worker : waiting_) worker.resume();
 }
 

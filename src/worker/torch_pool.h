@@ -42,6 +42,7 @@ class TorchPool {
   std::expected<void, Fault> fill(std::size_t count);
   /// The oldest waiting worker that lives, or one started now. Its hello may still be to come.
   std::expected<Worker, Fault> take();
+  /// Stops those that wait until as many resume() have come as pause().
   void pause();
   void resume();
   std::size_t waiting() const { return waiting_.size(); }
@@ -54,6 +55,7 @@ class TorchPool {
   sandbox::Launcher& launcher_;
   TorchPoolOptions options_;
   std::deque<Worker> waiting_;
+  int pauses_ = 0;
 };
 
 }  // namespace kb::worker
