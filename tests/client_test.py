@@ -17,8 +17,8 @@ from pathlib import Path
 from unittest import mock
 
 import kernelbench_judge
-from kernelbench_judge import (InfrastructureError, Judge, NotFound, Source, aevaluate, eval_kernel_against_ref, evaluate,
-                               evaluate_each, evaluate_many)
+from kernelbench_judge import (InfrastructureError, Judge, NotFound, Source, aevaluate, eval_kernel_against_ref,
+                               evaluate, evaluate_each, evaluate_many)
 from kernelbench_judge.source import suffix_of
 
 ROOT = Path(os.environ["KERNELBENCH_SOURCE_DIR"])
@@ -306,7 +306,8 @@ class Standing(Client):
                  ("level1/19", MODEL.format("return x"), "wrong_value", "level1/19", "candidate.py"),
                  (self.PROBLEM, self.write("k.py", RIGHT), "correct", "problem.py", "k.py"),
                  (self.PROBLEM, MODEL.format("raise OSError"), "runtime_error", "problem.py", "candidate.py"),
-                 (self.write("p.py", self.PROBLEM), Source(""), "static_reject", str(self.folder / "p.py"), "candidate.py"),
+                 (self.write("p.py", self.PROBLEM), Source(""), "static_reject", str(self.folder / "p.py"),
+                  "candidate.py"),
                  ("level1/19", NATIVE.replace("return 0", "return nonsense"), "compile_error", "level1/19",
                   "candidate.cpp")]
         judge.evaluate(*cases[0][:2])

@@ -49,7 +49,8 @@ class ServeTest(unittest.TestCase):
                asking(1, candidate="/nonexistent.py"): "/nonexistent.py", asking(1, candidate="/"): "folder",
                asking(1, candidate="/dev/zero"): "regular file", asking(1, candidate=RELU + "\0.py"): "NUL",
                asking({"any": ["thing"]}): "a string or a number",
-               '{"id": ' + "[" * 200_000 + "]" * 200_000 + "}": "a string or a number", asking(1, candidate=python, backend="cobol"): "cobol",
+               '{"id": ' + "[" * 200_000 + "]" * 200_000 + "}": "a string or a number",
+               asking(1, candidate=python, backend="cobol"): "cobol",
                asking(1, candidate=str(ROOT / "examples/run_gpu/level_1_problem_19_sample_0_kernel.cu")): "GPU"}
         code, _, answers, err = serve([asking(2), "", "  ", *bad, asking(3)])
         self.assertEqual((code, err, len(answers)), (0, "", len(bad) + 2))

@@ -42,8 +42,8 @@ class Judge:
 
     Threads may use one Judge at the same time: what they hand in waits its turn, so that nothing is timed beside
     anything else on a device. Evaluations of one problem follow each other as far as that is fair to the others. Close
-    it, or use it in a `with` block: that ends all processes, and what is under way becomes an infrastructure_error. They
-    end with the process that made the Judge, too; its forks cannot use it.
+    it, or use it in a `with` block: that ends all processes, and what is under way becomes an infrastructure_error.
+    They end with the process that made the Judge, too; its forks cannot use it.
     """
 
     def __init__(self, *, devices: Sequence[str] | None = None, size: str | None = None, jobs: int | None = None,
@@ -58,7 +58,7 @@ class Judge:
         self._numbers = itertools.count()
         self._folder = Path(tempfile.mkdtemp(prefix="kernelbench-judge-"))
         self._lock = threading.Lock()  # of the services, and of the problems' files
-        self._services: list[Service] = []  # the last one is in use
+        self._services: list[Service] = []  # one, as soon as it has started
         self._end = weakref.finalize(self, end, self._services, self._folder, self._process)
         try:
             self._start()
