@@ -101,7 +101,6 @@ int main(int argc, char** argv) {
                                   {environment.python, environment.installation_root,
                                    device->describe().value("architecture", std::string())},
                                   problem, candidate));
-  const auto timed_cpu = device->ends_turns() ? worker::TimedCpu::reserve() : nullptr;
   worker::TorchPool pool(
       workshop.launcher(),
       {environment.python, environment.installation_root / "python", judge::thread_count(options),
@@ -110,8 +109,8 @@ int main(int argc, char** argv) {
   steps.time("torch worker: start to hello", [&] { return must(torch.await_hello(180s)); });
   must(timed.await_hello(180s));
   auto reference = steps.time("reference: load and measure", [&] {
-    return must(judge::Reference::load(std::move(torch), std::move(timed), problem, options,
-                                       *device, timed_cpu.get()));
+    return must(
+        judge::Reference::load(std::move(torch), std::move(timed), problem, options, *device));
   });
   for (const auto& [name, ms] : reference->load_phases_ms()) steps.add("  " + name, 1000 * ms);
   const int calls_per_turn = reference->plan().max_calls;
@@ -148,7 +147,6 @@ int main(int argc, char** argv) {
   judge::Contestant contestant(std::move(started), candidate, build, *reference, options, *device,
                                environment.heap_library);
   steps.time("candidate: load", [&] { return must(contestant.load()); });
-  if (timed_cpu) contestant.worker().take_turns_on(*timed_cpu);
   std::vector<Tolerance> tolerance;
   for (const auto& one : reference->tolerances())
     tolerance.push_back({one.atol, one.rtol, one.norm_rtol});

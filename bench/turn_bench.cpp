@@ -1,8 +1,7 @@
 // What the evaluator's own machinery costs: starting workers, and an empty turn.
 //
 //   build/release/bench/turn_bench [--device cuda:0] [--rounds 200] [--python PATH]
-//   build/release/bench/turn_bench --pause 30 [--any-cpu]    # 30 ms from turn to turn, as where
-//                                  inputs are large; on whatever CPU, not on one kept for it
+//   build/release/bench/turn_bench --pause 30    # ms from turn to turn, as where inputs are large
 
 #include <fmt/format.h>
 
@@ -97,12 +96,10 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
 
 int main(int argc, char** argv) {
   int rounds = 200, pause_ms = 0;
-  bool any_cpu = false;
   std::string python, device_name = "cpu";
   CLI::App app{"What the evaluator's own machinery costs"};
   app.add_option("--rounds", rounds);
   app.add_option("--pause", pause_ms);
-  app.add_flag("--any-cpu", any_cpu);
   app.add_option("--python", python);
   app.add_option("--device", device_name);
   CLI11_PARSE(app, argc, argv);
@@ -112,10 +109,6 @@ int main(int argc, char** argv) {
   kb::Device& device = **opened;
   const std::string kind = kb::judge::kind_of_device(device_name);
   kb::sandbox::Launcher launcher(kb::sandbox::Mode::automatic);
-  const auto timed_cpu = any_cpu ? nullptr : kb::worker::TimedCpu::reserve(2);
-  const auto on_timed_cpu = [&](kb::worker::Worker& worker) {
-    if (timed_cpu) worker.take_turns_on(*timed_cpu);
-  };
   const std::chrono::milliseconds pause(pause_ms);
   fmt::print("{:<44} {:>10} {:>10} {:>10}\n", "microseconds", "p10", "p50", "p90");
   std::vector<double> starts;
@@ -160,7 +153,6 @@ int main(int argc, char** argv) {
   must(native.attach(kb::worker::to_json(layout, spec, kind), *native_data, nullptr, 10s));
   print("native worker: attach", {us_since(start)});
   must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
-  on_timed_cpu(native);
   must(native.enter_turns(10s, false));
   empty_turns("native", native, device, rounds, pause);
 
@@ -181,7 +173,6 @@ int main(int argc, char** argv) {
   must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
   const nlohmann::json output = {{"dtype", "float32"}, {"shape", spec.outputs.at(0).shape}};
   must(torch.enter_turns(10s, false, {{"stub", nlohmann::json::array({output})}}));
-  on_timed_cpu(torch);
   empty_turns("torch", torch, device, rounds, pause);
   // The same worker with a model in the place of the stub.
   must(torch.leave_turns(10s));

@@ -69,8 +69,6 @@ struct Evaluator::Impl {
   std::unique_ptr<Device> device;
   std::string architecture;  // of a GPU, "sm_90"; empty on the CPU
   std::optional<Ceilings> ceilings;
-  std::unique_ptr<worker::TimedCpu>
-      timed_cpu;  // null: workers run on any; before the pool starts any
   worker::TorchPool pool;
   std::unique_ptr<Reference> reference;
   std::string reference_key;
@@ -84,8 +82,6 @@ struct Evaluator::Impl {
         options(asked),
         device(std::move(on)),
         architecture(device->describe().value("architecture", std::string())),
-        timed_cpu(device->ends_turns() && asked.sealed_timing() ? worker::TimedCpu::reserve()
-                                                                : nullptr),
         pool(shared.launcher, {shared.python, shared.installation_root / "python",
                                thread_count(asked), asked.memory_bytes, worker_needs()}) {
     auto measured = load_ceilings(setting_of(device->describe(), shared.python.torch_version));
@@ -178,8 +174,7 @@ std::expected<void, Fault> Evaluator::Impl::ready_reference(const problem::Probl
   reference_import_ms = ms_since(start);
   std::optional<Paused> paused;
   if (options.timing) paused.emplace(pool);
-  auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device,
-                                timed_cpu.get());
+  auto loaded = Reference::load(std::move(*oracle), std::move(*timed), problem, options, *device);
   if (!loaded) return std::unexpected(loaded.error());
   reference = std::move(*loaded);
   reference_key = problem.hash + problem.path.string();
@@ -207,7 +202,6 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
     return attached;
   if (auto loaded = worker.request({{"op", "load_native"}, {"stub", true}}, {}, kLimit); !loaded)
     return std::unexpected(loaded.error());
-  if (timed_cpu) worker.take_turns_on(*timed_cpu);
   if (auto entered = worker.enter_turns(kLimit, false); !entered) return entered;
   std::vector<measure::StubTurn> turns;
   for (int i = 0; i < num_stub_turns(*device) + 2; ++i)
@@ -295,7 +289,6 @@ Result Evaluator::Impl::judge(const problem::Problem& problem, const problem::Ca
   if (outcome && options.timing) {
     Phase phase(result, "timing", progress);
     const Paused clocked(pool);
-    if (timed_cpu) contestant->worker().take_turns_on(*timed_cpu);
     outcome = options.sealed_timing()
                   ? session.timing(native ? native_stub : std::vector<measure::StubTurn>())
                   : session.self_reported();

@@ -74,9 +74,11 @@ std::vector<Call> random_calls(int count, unsigned slots) {
   return calls;
 }
 
-std::expected<std::unique_ptr<Reference>, Fault> Reference::load(
-    worker::Worker oracle, worker::Worker timed, const problem::Problem& problem,
-    const Options& options, Device& device, worker::TimedCpu* cpu) {
+std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker oracle,
+                                                                 worker::Worker timed,
+                                                                 const problem::Problem& problem,
+                                                                 const Options& options,
+                                                                 Device& device) {
   std::unique_ptr<Reference> reference(
       new Reference(std::move(oracle), std::move(timed), problem, options, device));
   const auto step = [&](const char* name, auto&& body) {
@@ -98,12 +100,6 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(
   // Before the times: what it needs of memory the allocator of the worker has then.
   if (auto done = step("truth", [&] { return reference->measure_error(); }); !done)
     return std::unexpected(done.error());
-  // Threads that it starts in its first call are not to be bound with it.
-  if (cpu != nullptr) {
-    if (auto done = step("plan", [&] { return reference->first_turn(); }); !done)
-      return std::unexpected(done.error());
-    reference->timed_.take_turns_on(*cpu);
-  }
   if (auto done = step("overhead", [&] { return reference->measure_overhead(1); }); !done)
     return std::unexpected(done.error());
   if (auto done = step("plan", [&] { return reference->measure_alone(); }); !done)
@@ -382,15 +378,6 @@ std::expected<Comparison, Fault> Reference::error_of(std::size_t output,
   auto results = device_.end_check();
   if (!results) return std::unexpected(Fault{FaultKind::infrastructure, results.error()});
   return results->compare.front();
-}
-
-std::expected<void, Fault> Reference::first_turn() {
-  const Call call{0, secret_seed() >> 1};
-  const std::uint64_t seed = secret_seed();
-  if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
-  if (auto prepared = prepare_turn(); !prepared) return prepared;
-  if (auto timed = turn_alone(std::span(&call, 1)); !timed) return std::unexpected(timed.error());
-  return {};
 }
 
 // Finds how long a call takes, roughly, and plans the turns by it.

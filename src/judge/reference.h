@@ -35,11 +35,11 @@ class Reference {
   /// the problem's Model as a candidate: loaded, filled and stopped as one, and it does nothing but
   /// the turns. (A process that has just run the model is warm, and would look 2 % faster than the
   /// same code in a candidate's; one that has examined the problem, 1 to 4 % slower.) Loads the
-  /// problem, times it alone, compares it with the truth, and plans the turns. `cpu`: where `timed`
-  /// takes its turns, or null. FaultKind::problem: the file is at fault (the text is one sentence).
+  /// problem, times it alone, compares it with the truth, and plans the turns. FaultKind::problem:
+  /// the file is at fault (the text is one sentence).
   static std::expected<std::unique_ptr<Reference>, worker::Fault> load(
       worker::Worker oracle, worker::Worker timed, const problem::Problem& problem,
-      const Options& options, Device& device, worker::TimedCpu* cpu);
+      const Options& options, Device& device);
 
   const worker::ProblemSpec& spec() const { return spec_; }
   const problem::Problem& problem() const { return problem_; }
@@ -121,7 +121,6 @@ class Reference {
   std::expected<void, worker::Fault> attach(unsigned slots);
   std::expected<void, worker::Fault> export_params();
   std::expected<void, worker::Fault> load_timed();
-  std::expected<void, worker::Fault> first_turn();
   std::expected<void, worker::Fault> measure_alone();
   std::expected<void, worker::Fault> measure_overhead(int calls);
   std::expected<void, worker::Fault> measure_error();

@@ -195,13 +195,6 @@ std::expected<void, Fault> Worker::enter_turns(milliseconds limit, bool with_loc
   return {};
 }
 
-void Worker::take_turns_on(TimedCpu& cpu) {
-  const auto pid = process_->program_pid();
-  if (!pid) return;
-  cpu.admit(*pid);
-  cpu_ = &cpu;
-}
-
 void Worker::ring(Command command) {
   auto& bell = doorbell();
   bell.command = static_cast<std::uint32_t>(command);
@@ -213,7 +206,6 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
                                           const Closing& closing) {
   auto& bell = doorbell();
   const std::uint32_t sequence = sequence_;
-  if (cpu_ != nullptr) cpu_->rest();
   const auto start = Clock::now();
   if (!process_->thaw()) return std::unexpected(describe_unruly());
   const auto deadline = start + limit;
@@ -236,7 +228,6 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
   const std::uint32_t status = bell.status;  // once: the worker could change it
   const auto over = closing && status == 0 ? closing() : std::nullopt;
   if (freeze_after && !process_->freeze()) return std::unexpected(describe_unruly());
-  if (freeze_after && cpu_ != nullptr) cpu_->keep_awake();
   const auto stop = over ? *over : freeze_after ? process_->frozen_at() : seen;
   if (status != 0) {
     in_turns_ = false;

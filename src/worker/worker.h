@@ -28,7 +28,6 @@
 #include "worker/doorbell.h"
 #include "worker/fault.h"
 #include "worker/file_descriptor.h"
-#include "worker/timed_cpu.h"
 #include "worker/times.h"
 
 namespace kb::worker {
@@ -79,9 +78,6 @@ class Worker {
   std::expected<void, Fault> lock(milliseconds limit) {
     return quiet_command(Command::lock, limit);
   }
-  /// Binds its main thread to a CPU that is kept awake between its turns, from now on. `cpu`
-  /// outlives the worker.
-  void take_turns_on(TimedCpu& cpu);
   /// Rings for a turn of `calls` (1 … kMaxCalls) in order. The worker is stopped, and answers when
   /// run() lets it go: nothing that anyone but the kernel's scheduler could see happens then.
   void arm(std::span<const Call> calls, bool reseed);
@@ -119,7 +115,6 @@ class Worker {
   std::unique_ptr<sandbox::Process> process_;
   FileDescriptor socket_;
   std::unique_ptr<cpu::SharedMemory> control_;
-  TimedCpu* cpu_ = nullptr;
   std::uint32_t sequence_ = 0;
   bool in_turns_ = false;
 };
