@@ -92,7 +92,7 @@ void print(const std::string& name, const Tally& tally) {
 int main(int argc, char** argv) {
   std::string ids = "level1/19,level1/40,level2/12,level2/99,level3/1", size = "small",
               device = "cpu", keep;
-  int runs = 20, pairs = 0;
+  int runs = 20, pairs = 0, limit_s = 0;
   double slowdown = 0;
   CLI::App app{"Races references against themselves"};
   app.add_option("--ids", ids);
@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   app.add_option("--size", size);
   app.add_option("--pairs", pairs);
   app.add_option("--device", device);
+  app.add_option("--limit", limit_s, "seconds; what has been judged by then counts");
   app.add_option("--slowdown", slowdown, "planted in the candidate, as a share");
   app.add_option("--keep", keep, "write the samples and results to this folder, and keep it");
   CLI11_PARSE(app, argc, argv);
@@ -121,10 +122,13 @@ int main(int argc, char** argv) {
   }
   const auto binary =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
-  const std::string command = fmt::format(
-      "'{}' run '{}' --device {} --size {} --no-stress --trials 1{} >&2", binary.string(), folder,
-      device, size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
-  if (std::system(command.c_str()) > 256) return 2;  // NOLINT: our own binary, no other thread
+  constexpr int kUsageError = 2;  // of kernelbench
+  const std::string command =
+      fmt::format("{}'{}' run '{}' --device {} --size {} --no-stress --trials 1{} >&2",
+                  limit_s > 0 ? fmt::format("timeout -k 10 {} ", limit_s) : "", binary.string(),
+                  folder, device, size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
+  const int status = std::system(command.c_str());  // NOLINT: our own binary, no other thread
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == kUsageError) return 2;
 
   auto store = kb::store::Store::open(fs::path(folder) / "kernelbench.db");
   if (!store) return fmt::print(stderr, "{}\n", store.error()), 2;
