@@ -22,6 +22,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cli/failure.h"
 #include "measure/statistics.h"
 #include "problem/problem.h"
 #include "store/store.h"
@@ -122,13 +123,14 @@ int main(int argc, char** argv) {
   }
   const auto binary =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "kernelbench";
-  constexpr int kUsageError = 2;  // of kernelbench
   const std::string command =
       fmt::format("{}'{}' run '{}' --device {} --size {} --no-stress --trials 1{} >&2",
                   limit_s > 0 ? fmt::format("timeout -k 10 {} ", limit_s) : "", binary.string(),
                   folder, device, size, pairs > 0 ? fmt::format(" --pairs {}", pairs) : "");
   const int status = std::system(command.c_str());  // NOLINT: our own binary, no other thread
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == kUsageError) return 2;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+  const bool at_limit = limit_s > 0 && (code == 124 || code == 137);  // as timeout says it
+  if (code > kb::cli::kFindings && !at_limit) return 2;
 
   auto store = kb::store::Store::open(fs::path(folder) / "kernelbench.db");
   if (!store) return fmt::print(stderr, "{}\n", store.error()), 2;

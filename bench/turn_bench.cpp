@@ -16,6 +16,8 @@
 
 #include "cli/judging.h"
 #include "judge/device.h"
+#include "judge/options.h"
+#include "judge/reference.h"
 #include "judge/turn.h"
 #include "measure/statistics.h"
 #include "problem/problem.h"
@@ -158,16 +160,13 @@ int main(int argc, char** argv) {
 
   auto torch = must(pool.take());
   must(torch.await_hello(120s));
-  must(torch.request({{"op", "load_problem"},
-                      {"source", kIdentity},
-                      {"path", "identity.py"},
-                      {"size", "public"},
-                      {"set", nlohmann::json::object()},
-                      {"precision", "fp32"},
-                      {"device", kind},
-                      {"weight_seed", 42},
-                      {"threads", 2}},
-                     {}, 60s));
+  kb::judge::Options options;
+  options.device = device_name;
+  options.threads = 2;
+  auto request = kb::judge::load_request("load_problem", options);
+  request["source"] = kIdentity;
+  request["path"] = "identity.py";
+  must(torch.request(request, {}, 60s));
   layout = kb::worker::plan_layout(spec, 1, {}, true);
   const auto torch_data = must(device.allocate(layout.size, true));
   must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
@@ -176,20 +175,12 @@ int main(int argc, char** argv) {
   empty_turns("torch", torch, device, rounds, pause);
   // The same worker with a model in the place of the stub.
   must(torch.leave_turns(10s));
-  must(torch.request({{"op", "load_candidate"},
-                      {"model", "Model"},
-                      {"source", kIdentity},
-                      {"path", "identity.py"},
-                      {"problem_source", kIdentity},
-                      {"problem_path", "identity.py"},
-                      {"extensions", nlohmann::json::array()},
-                      {"size", "public"},
-                      {"set", nlohmann::json::object()},
-                      {"precision", "fp32"},
-                      {"device", kind},
-                      {"weight_seed", 42},
-                      {"threads", 2}},
-                     {}, 60s));
+  request = kb::judge::load_request("load_candidate", options);
+  request["model"] = "Model";
+  request["source"] = request["problem_source"] = kIdentity;
+  request["path"] = request["problem_path"] = "identity.py";
+  request["extensions"] = nlohmann::json::array();
+  must(torch.request(request, {}, 60s));
   must(torch.enter_turns(10s, false));
   empty_turns("torch, x + 1", torch, device, rounds, pause);
   fmt::print("stopped by {}\n", native.process().freezer_name());
