@@ -372,6 +372,24 @@ class Reference(WorkerTest):
         self.worker.turn([0, 0])
         self.assertEqual(self.worker.turn([0]), [self.worker.inputs(0)])
 
+    def test_a_rehearsed_call_leaves_no_trace(self):
+        self.load(problem("self.total += args[0]; torch.set_grad_enabled(True); return self.total.clone()",
+                          init="self.register_buffer('total', torch.zeros(4, 8))"))
+        self.draw([0])
+        self.worker.enter_turns()
+        self.worker.ring(PREPARE, [0])
+        self.worker.ring(RUN, [0])
+        self.assertEqual([self.worker.published(0, 0).values()], self.worker.inputs(0))
+        self.worker.leave()
+
+    def test_a_rehearsed_call_may_fail(self):
+        self.load(problem("assert args[0].any(), 'not now'; return args[0] * 2"))
+        self.draw([0])  # and not slot 1, which has zeros
+        self.worker.enter_turns()
+        self.worker.ring(PREPARE, [0])
+        with self.assertRaisesRegex(WorkerFailed, "not now"):
+            self.worker.ring(PREPARE, [1])
+
     def test_batch_norm_stays_in_train_mode(self):
         spec = self.load(BATCH_NORM)
         self.assertEqual([p["buffer"] for p in spec["params"]], [False, False, True, True, True])

@@ -21,8 +21,8 @@ from .outputs import flatten, plain
 PAGE_BYTES = 4096
 # Places in the page, as u32 words.
 GO, DONE, COMMAND, NUM_CALLS, RESEED, STATUS, SLOTS = 0, 16, 32, 33, 34, 48, 64
-MAX_CALLS = 16
-SEEDS_BYTES = 384
+MAX_CALLS = 128
+SEEDS_BYTES = 768
 PREPARE, RUN, LEAVE, LOCK = 1, 2, 3, 4
 OK, FAILED = 0, 1
 
@@ -75,10 +75,13 @@ def serve_turns(channel, arena, model, buffers, filter_program, stub):
                     finish()
                 elif command == PREPARE:
                     kept.clear()
+                    gc.collect()
+                    for call in range(words[NUM_CALLS]):  # so that the CPU's caches know the model
+                        publish(call, model(*inputs[slots[call]]))
+                    kept.clear()
                     buffers.restore()
                     torch.set_grad_enabled(False)  # a model may have turned them on
                     gc.disable()
-                    gc.collect()
                     device.settle()
                 elif command == LOCK:
                     _lock(filter_program)

@@ -130,7 +130,7 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
                  "worker times itself: event and do_bench (a GPU's events), host (its own clock)")
       ->check(CLI::IsMember({"sealed", "event", "do_bench", "host"}))
       ->capture_default_str();
-  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 60")
+  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 100")
       ->check(CLI::Range(1, 100000));
   app.add_option("--excessive-speedup", flags.excessive_speedup, "flag a larger speedup for review")
       ->check(positive)

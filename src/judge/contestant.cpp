@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "judge/elapsed.h"
+#include "judge/turn.h"
 
 namespace kb::judge {
 
@@ -178,10 +179,10 @@ std::expected<void, Failure> Contestant::load() {
   return {};
 }
 
-std::expected<void, Failure> Contestant::prepare_turn() {
+std::expected<void, Failure> Contestant::prepare_turn(std::span<const Call> calls) {
   // A native worker has nothing to prepare: not waking it leaves it no untimed moment.
   if (native()) return {};
-  if (auto done = worker_.prepare(kPrepareLimit); !done)
+  if (auto done = worker_.prepare(kPrepareLimit, rehearsal(device_, calls, call_us_)); !done)
     return std::unexpected(failure_of(done.error()));
   return {};
 }
@@ -224,6 +225,7 @@ std::expected<Turn, Failure> Contestant::turn(milliseconds limit_per_call,
   if (!native()) pid_ = worker_.process().program_pid().value_or(0);
   if (!device_.ends_turns()) check();
   model_ms_ += turn->wall_us / 1000;
+  call_us_ = turn->wall_us / static_cast<double>(calls_.size());
   return *turn;
 }
 

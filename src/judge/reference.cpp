@@ -29,8 +29,10 @@ constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
 constexpr std::size_t kHeapReserve = std::size_t{1} << 30;
-constexpr std::size_t kSlotShare = 20;  // of a GPU's free memory, for the slots of a turn
-constexpr int kRoughTurns = 5;          // to plan by
+constexpr std::size_t kSlotShare = 7;  // of a GPU's free memory, for the slots of a turn
+constexpr int kRoughTurns = 5;         // to plan by, of one call, and of several where it is short
+constexpr int kRoughCalls = 8;
+constexpr double kGpuColdUs = 1000;
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 
@@ -314,7 +316,7 @@ std::expected<bool, Fault> Reference::truth(Call call) {
   return false;
 }
 
-std::expected<void, Fault> Reference::prepare_turn() {
+std::expected<void, Fault> Reference::prepare_turn(std::span<const Call> calls) {
   pause();
   if (timed_.in_turns() && turns_of_stub_)
     if (auto left = timed_.leave_turns(kReferenceLimit); !left) return left;
@@ -323,7 +325,7 @@ std::expected<void, Fault> Reference::prepare_turn() {
     turns_of_stub_ = false;
     if (auto entered = timed_.enter_turns(kReferenceLimit, false); !entered) return entered;
   }
-  return timed_.prepare(kReferenceLimit);
+  return timed_.prepare(kReferenceLimit, rehearsal(device_, calls, call_us_));
 }
 
 int Reference::arm_turn(std::span<const Call> calls) {
@@ -380,32 +382,46 @@ std::expected<Comparison, Fault> Reference::error_of(std::size_t output,
   return results->compare.front();
 }
 
-// Finds how long a call takes, roughly, and plans the turns by it.
-std::expected<void, Fault> Reference::measure_alone() {
-  const Call call{0, secret_seed() >> 1};
-  const std::uint64_t seed = secret_seed();
+// The median wall of a few turns of so many calls, all on slot 0.
+std::expected<double, Fault> Reference::rough_wall_us(int calls_per_turn) {
   std::vector<double> walls;
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i <= kRoughTurns; ++i) {
-    if (auto drawn = draw(std::span(&call, 1), std::span(&seed, 1)); !drawn) return drawn;
-    if (auto prepared = prepare_turn(); !prepared) return prepared;
-    auto timed = turn_alone(std::span(&call, 1));
+    const auto calls = random_calls(calls_per_turn, 1);
+    const std::uint64_t seed = secret_seed();
+    if (auto drawn = draw(std::span(calls).first(1), std::span(&seed, 1)); !drawn)
+      return std::unexpected(drawn.error());
+    if (auto prepared = prepare_turn(calls); !prepared) return std::unexpected(prepared.error());
+    auto timed = turn_alone(calls);
     if (!timed) return std::unexpected(timed.error());
     // The first call pays for lazy initialisation.
     if (i > 0 || timed->wall_us > 1e6) walls.push_back(timed->wall_us);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(5)) break;
   }
+  return measure::median(walls);
+}
+
+// Finds how long a call takes, roughly, and plans the turns by it.
+std::expected<void, Fault> Reference::measure_alone() {
+  const bool gpu = device_.ends_turns();
+  const auto one = rough_wall_us(1);
+  if (!one) return std::unexpected(one.error());
   // About what a turn costs without any call; the exact value is measured next and matters for
   // small calls only.
-  const bool gpu = device_.ends_turns();
-  call_us_ = std::max(measure::median(walls) - measure::fit_overhead(stub_turns_).at(1), 1.0);
+  call_us_ = std::max(*one - measure::fit_overhead(stub_turns_).at(1), 1.0);
+  // On a GPU the first call of a turn starts cold, and a short one takes as long as three others.
+  if (gpu && call_us_ < kGpuColdUs) {
+    const auto several = rough_wall_us(kRoughCalls);
+    if (!several) return std::unexpected(several.error());
+    call_us_ = std::clamp((*several - *one) / (kRoughCalls - 1), 1.0, call_us_);
+  }
   const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
   // Requests and stops, and the bytes that are filled, compared and flushed.
   const double bytes_ms = static_cast<double>(8 * slot_bytes + 4 * device_.cache_bytes()) /
                           (1000 * device_.copy_bytes_per_us());
-  plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
-                              options_.pairs, gpu ? measure::kGpuTurnUs : measure::kCpuTurnUs,
-                              gpu ? device_.free_bytes() / kSlotShare : measure::kCpuSlotBytes);
+  plan_ = measure::plan_turns(
+      call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms, options_.pairs,
+      gpu ? measure::gpu_turns(device_.free_bytes() / kSlotShare) : measure::kCpuTurns);
   if (!options_.timing) plan_.max_calls = 1;
   if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   // On a CPU nothing can be gained by forging, so turns stay as they are planned.
@@ -443,7 +459,7 @@ std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) 
     std::vector<std::uint64_t> seeds(chosen.size());
     std::ranges::generate(seeds, secret_seed);
     if (auto drawn = draw(chosen, seeds); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = prepare_turn(); !prepared) return std::unexpected(prepared.error());
+    if (auto prepared = prepare_turn(chosen); !prepared) return std::unexpected(prepared.error());
     traffic_of_a_pair(chosen);
     auto timed = turn_alone(chosen);
     if (!timed) return std::unexpected(timed.error());

@@ -75,9 +75,9 @@ class Reference {
   /// Stops the oracle, whose threads may still spin after their work. Before any timed turn, the
   /// candidate's too; prepare_turn() does it by itself.
   void pause() { worker_.pause(); }
-  /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
-  /// is not ours ran on the device, as judge::arm_turn does.
-  std::expected<void, worker::Fault> prepare_turn();
+  /// A timed turn of `calls` takes three steps; frozen after each. arm_turn() returns how often
+  /// something that is not ours ran on the device, as judge::arm_turn does.
+  std::expected<void, worker::Fault> prepare_turn(std::span<const worker::Call> calls);
   int arm_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn();
   /// How many turns of its own, taken before there was a candidate, were disturbed.
@@ -121,6 +121,7 @@ class Reference {
   std::expected<void, worker::Fault> attach(unsigned slots);
   std::expected<void, worker::Fault> export_params();
   std::expected<void, worker::Fault> load_timed();
+  std::expected<double, worker::Fault> rough_wall_us(int calls_per_turn);
   std::expected<void, worker::Fault> measure_alone();
   std::expected<void, worker::Fault> measure_overhead(int calls);
   std::expected<void, worker::Fault> measure_error();

@@ -34,11 +34,14 @@ struct Overheads {
 };
 
 struct Sample {
+  int calls = 1;  // of each of its turns
   std::vector<double> ratios, reference_us, candidate_us;
 };
 
+// Of pairs with one number of calls.
 Sample sample_of(std::span<const Pair> pairs, const Overheads& overheads) {
   Sample sample;
+  if (!pairs.empty()) sample.calls = pairs.front().calls;
   for (const auto& pair : pairs) {
     const double reference = call_us(pair.reference_wall_us, pair.calls, overheads.reference);
     const double candidate = call_us(pair.candidate_wall_us, pair.calls, overheads.candidate);
@@ -122,9 +125,19 @@ Interval ratio_ci95(const SpeedupInput& input, const std::vector<Pair>& pairs, s
   return bootstrap_ci95(pairs.size(), statistic, seed + 1, 1000);
 }
 
-// An interval whose error is joined by that of the process's luck; both are taken as lognormal.
-Interval widened(const Interval& ci, double centre, double spread) {
-  const double luck = 1.96 * spread;
+// An interval whose error is joined by that of the processes' luck; both are taken as lognormal.
+Interval widened(const Interval& ci, double centre, const ProcessSpread& spread,
+                 const Sample& sample) {
+  const auto share_of_luck = [&](const std::vector<double>& call_us) {
+    // Of a normal distribution 80 % lie within 2.563 standard deviations.
+    const double jitter_us =
+        (quantile(call_us, 0.9) - quantile(call_us, 0.1)) / 2.563 * sample.calls;
+    const double luck_us = std::max(spread.turn_us, jitter_us - spread.usual_jitter_us);
+    // More than the whole turn is as good as nothing known.
+    return std::min(luck_us / (median(call_us) * sample.calls), 1.0);
+  };
+  const double luck = 1.96 * std::hypot(spread.log_speedup, share_of_luck(sample.reference_us),
+                                        share_of_luck(sample.candidate_us));
   return {centre * std::exp(-std::hypot(std::log(centre / ci.low), luck)),
           centre * std::exp(std::hypot(std::log(ci.high / centre), luck))};
 }
@@ -166,13 +179,19 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   result.ci95 = ratio_ci95(input, pairs, input.seed);
 
   if (const auto singles = pairs_with(input, 1); max_calls > 1 && !singles.empty()) {
-    const Interval ci = ratio_ci95(input, singles, input.seed + 2);
-    if (ci.high < result.ci95.low) {
-      sample = sample_of(singles, overheads);
+    const Sample single = sample_of(singles, overheads);
+    const Interval own = ratio_ci95(input, singles, input.seed + 2);
+    const double centre = median(single.ratios);
+    const Interval known = widened(own, centre, input.process_spread, single);
+    const Interval batch = widened(result.ci95, result.speedup, input.process_spread, at_max);
+    if (known.high < batch.low) {
+      sample = single;
       calls = 1;
-      result.speedup = median(sample.ratios);
-      result.ci95 = ci;
+      result.speedup = centre;
+      result.ci95 = own;
       add_flag(result.flags, "batch_dependent");
+    } else if (batch.low > 1 && known.low < 1 && median(at_max.candidate_us) < kMostBatchedUs) {
+      add_flag(result.flags, "below_resolution");
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -198,7 +217,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   }
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     add_flag(result.flags, "noisy");
-  result.ci95 = widened(result.ci95, result.speedup, input.process_spread);
+  result.ci95 = widened(result.ci95, result.speedup, input.process_spread, sample);
   const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
     return jitter_us(stub, max_calls) / (call_time_us * max_calls);
   };
@@ -213,21 +232,21 @@ Speedup estimate_speedup(const SpeedupInput& input) {
 }
 
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs, double turn_us, std::size_t most_slot_bytes) {
+                    int forced_pairs, const TurnLimits& limits) {
+  const auto within = [&](double calls) {
+    const double fit =
+        static_cast<double>(limits.slot_bytes) / std::max(static_cast<double>(slot_bytes), 1.0);
+    return static_cast<int>(
+        std::max(std::min({calls, std::floor(fit), static_cast<double>(limits.calls)}), 1.0));
+  };
   TurnPlan plan;
-  if (call_us < turn_us)
-    plan.max_calls =
-        std::clamp(static_cast<int>(std::ceil(turn_us / std::max(call_us, 1.0))), 1, 16);
-  const std::size_t fit = slot_bytes == 0 ? 16 : most_slot_bytes / slot_bytes;
-  plan.most_calls = std::clamp(static_cast<int>(std::min<std::size_t>(fit, 16)), 1, 16);
-  plan.max_calls = std::clamp(plan.max_calls, 1, plan.most_calls);
+  plan.max_calls = within(std::ceil(limits.turn_us / std::max(call_us, 1.0)));
+  plan.most_calls = std::max(plan.max_calls, within(kMostLengthened));
   const double cost_ms = pair_ms + kCallsOfAPair * call_us * plan.max_calls / 1000;
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
-  // A slow call's wall is the call, a small one's is mostly jitter: the former needs few pairs, the
-  // latter many.
-  const bool short_turns = turn_us < kCpuTurnUs && call_us < 100;
+  // A slow call's wall is the call, a small one's is more of jitter.
   const int least = call_us >= 200'000 ? kFewestPairs : 30;
-  const int most = call_us >= 1000 ? 30 : short_turns ? 200 : 60;
+  const int most = call_us >= 1000 ? 30 : call_us >= 100 ? 45 : 100;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
   plan.single_pairs = single_pairs_of(plan);

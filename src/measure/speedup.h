@@ -11,24 +11,28 @@
 //
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
-// lower than the others', theirs is credited (flag `batch_dependent`). On a GPU a turn's first call
-// starts cold, which makes short kernels look so, too: that is theirs to pay until it can be told
-// from a superbatch.
+// lower than the others', and by more than two processes' turns differ anyway, theirs is credited
+// (flag `batch_dependent`). A call that is too short for that, and short enough for a batch to be
+// worth while, is not known to be faster where single calls do not show it (`below_resolution`).
 //
 // Slowed reference. The reference is timed alone before the candidate exists, and where it looks
 // slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
 // Where the median of its paired turns is over 2 % above the upper quartile of its turns alone, the
 // ratios are scaled down to the solo time (flag `baseline_disturbed`).
 //
-// Luck of a process. The same code in two processes differs by a little, in where its memory lies
-// above all, however many pairs are taken. How much was measured by racing references against
-// themselves; the interval is widened by it as by a second, independent error.
+// Luck of a process. The same code in two processes differs by a little, however many pairs are
+// taken: in proportion, by where its memory lies above all, and by some microseconds a turn, by how
+// warm its CPU is when it is let go. Turns that vary by more than those of a GPU do are the CPU's
+// work, and a CPU that is slower than another one stays so for seconds: what they vary by is luck,
+// too. How much was measured by racing references against themselves; the interval is widened by it
+// as by a second, independent error.
 //
 // c0 is an estimate too: the bootstrap draws the stub turns again in each replicate, so that its
 // uncertainty is in the interval. It is never taken larger than the shortest wall of its side.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +68,19 @@ struct Solo {
   double wall_us = 0;
 };
 
+/// How the same code differs from process to process, as standard deviations.
+struct ProcessSpread {
+  double log_speedup = 0;  ///< of the logarithm of its speedup over itself
+  double turn_us = 0;      ///< of a turn's wall, whatever its length
+  /// Walls of one process with a larger standard deviation than this: the excess, if it is more
+  /// than turn_us, takes its place.
+  double usual_jitter_us = std::numeric_limits<double>::infinity();
+};
+/// Of references against themselves, each in a process of its own (docs/performance.md).
+inline constexpr ProcessSpread kCpuProcessSpread{.log_speedup = 0.02};
+inline constexpr ProcessSpread kGpuProcessSpread{
+    .log_speedup = 0.002, .turn_us = 25, .usual_jitter_us = 100};
+
 struct SpeedupInput {
   std::vector<Pair> pairs;
   std::vector<Solo> solo;  ///< turns of the reference before the candidate existed; may be empty
@@ -71,15 +88,11 @@ struct SpeedupInput {
   std::vector<StubTurn> candidate_stub;  ///< of the candidate's kind; empty: the same as the
                                          ///< reference's, drawn together
   std::uint64_t seed = 0;                ///< of the bootstrap
-  /// Standard deviation of the logarithm of the speedup of the same code in two processes.
-  double process_spread = 0;
+  ProcessSpread process_spread;
   /// What of c0 a worker can save that has its work queued and says `done` at once, a turn.
   double forgeable_us = 0;
 };
 
-/// Of references against themselves, each in a process of its own (docs/performance.md):
-inline constexpr double kCpuProcessSpread = 0.02;
-inline constexpr double kGpuProcessSpread = 0.005;
 /// The largest that an attack has shown, on an H200: its work waits in the GPU's queue for its own
 /// forged `done`, so that neither the worker's waking nor a launch nor the judge's reaction is
 /// waited for. The two switches of contexts, which are most of c0, cannot be saved.
@@ -109,6 +122,9 @@ inline constexpr double kMaxJitterShare = 0.2;
 /// Where forging could save more than this share of a candidate's turn, that counts as too short,
 /// too.
 inline constexpr double kMaxForgedShare = 0.2;
+/// Up to here the launches of a batch, and a GPU that single calls leave half empty, are a good
+/// part of a call.
+inline constexpr double kMostBatchedUs = 50;
 /// So a candidate's turn on a GPU should be this long, a third to spare.
 inline constexpr double kLeastGpuTurnUs = 500;
 
@@ -121,23 +137,33 @@ struct TurnPlan {
   int pairs = 30;        ///< with max_calls
   int single_pairs = 0;  ///< extra pairs with K = 1, mixed in; 0 when max_calls is 1
 };
+/// What turns aim at, and what bounds them.
+struct TurnLimits {
+  double turn_us = 0;          ///< aimed at
+  int calls = 1;               ///< at most
+  std::size_t slot_bytes = 0;  ///< of all slots, at most
+};
+/// A CPU's doorbell jitters by some tens of microseconds a turn.
+inline constexpr TurnLimits kCpuTurns{4000, 16, 256u << 20};
+/// On a GPU the walls of turns of 0.5 to 12 ms alike have a standard deviation of 80 µs, of which
+/// 30 are the GPU's (docs/performance.md): of a turn of 6 ms the median of 30 pairs is known to 0.4
+/// %.
+inline constexpr TurnLimits gpu_turns(std::size_t slot_bytes) {
+  return {6000, 128, slot_bytes};
+}
+/// What turns of any candidate may come to, as far as slots allow.
+inline constexpr int kMostLengthened = 16;
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
-/// plan is not changed while looking at results. Pairs: by the budget 30 to 60 for calls under a
-/// millisecond (to 200 under 0.1 ms on a GPU, where they cost little), 30 above, 10 from 200 ms up.
-/// K is 1 from `turn_us` a call up; below, as many calls as make that, at
-/// most 16 and no more than `most_slot_bytes` hold.
+/// plan is not changed while looking at results. Pairs: by the budget 30 to 100 for calls under
+/// 0.1 ms, 30 to 45 under a millisecond, 30 above, 10 from 200 ms up. K: as many calls as make
+/// `limits.turn_us`, within the other limits.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
-                    int forced_pairs, double turn_us, std::size_t most_slot_bytes);
+                    int forced_pairs, const TurnLimits& limits);
 /// The plan for a candidate that takes `candidate_us` a call: where its turns would be shorter than
 /// `least_us`, the turns of both sides get more calls, as far as most_calls goes and ten pairs fit
 /// twice the budget; then fewer pairs where they do not fit it, ten at least. `call_us` as above.
 TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double least_us,
                     double budget_ms);
-inline constexpr std::size_t kCpuSlotBytes = 256u << 20;
-/// What turns aim at. A CPU's doorbell jitters by some tens of microseconds a turn, so a shorter
-/// turn would be mostly noise; on a GPU the jitter is 2 µs, and the device keeps the time.
-inline constexpr double kCpuTurnUs = 4000;
-inline constexpr double kGpuTurnUs = 3000;
 
 }  // namespace kb::measure

@@ -72,13 +72,30 @@ TEST(Speedup, FindsAPlantedSlowdownOfTwoPercent) {
 TEST(Speedup, ItsIntervalKnowsTheLuckOfAProcess) {
   Machine machine({150, 2}, 1);
   auto input = pairs_of(machine, 2000, 1000, 1, 30);
-  input.process_spread = 0.02;
+  input.process_spread = {.log_speedup = 0.02};
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.ci95.low, 2 * std::exp(-0.0392), 0.01);
   EXPECT_NEAR(estimate.ci95.high, 2 * std::exp(0.0392), 0.01);
   EXPECT_THAT(estimate.flags, IsEmpty());
-  input.process_spread = 0;
+  input.process_spread = {};
   EXPECT_LT(estimate_speedup(input).ci95.high, 2.01);
+  // 25 us of turns of 2000 and 1000: hypot(1.25 %, 2.5 %).
+  input.process_spread = {.turn_us = 25};
+  EXPECT_NEAR(estimate_speedup(input).ci95.high, 2 * std::exp(1.96 * 0.02795), 0.01);
+}
+
+// A process that is bound by its CPU: what its turns vary by is another's luck.
+TEST(Speedup, ItsIntervalKnowsTheLuckOfACpu) {
+  Machine machine({150, 2}, 0);
+  auto input = pairs_of(machine, 2000, 2000, 1, 40);
+  // The middle 80 % lie within 1 ms: 390 us, of which 100 are usual.
+  for (std::size_t i = 0; i < input.pairs.size(); ++i)
+    input.pairs[i].candidate_wall_us += i % 4 == 0 ? 1000 : 0;
+  const auto steady = estimate_speedup(input);
+  input.process_spread = {.log_speedup = 0, .turn_us = 25, .usual_jitter_us = 100};
+  const auto lucky = estimate_speedup(input);
+  EXPECT_NEAR(std::log(lucky.ci95.high / lucky.speedup),
+              std::hypot(std::log(steady.ci95.high / steady.speedup), 1.96 * 0.145), 0.02);
 }
 
 // 75 us are more than a fifth of a turn of 300 us, and less than one of 400.
@@ -116,6 +133,55 @@ TEST(Speedup, ChargesASuperbatchInFull) {
   EXPECT_NEAR(estimate.speedup, 1, 0.1);
   EXPECT_EQ(estimate.pairs, 10);
   EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
+}
+
+// The same with what two processes differ by anyway: it is still far more than that.
+TEST(Speedup, ChargesASuperbatchThatLuckDoesNotExplain) {
+  Machine machine({150, 2}, 3);
+  SpeedupInput input;
+  input.reference_stub = machine.stub();
+  input.process_spread = kGpuProcessSpread;
+  for (int i = 0; i < 30; ++i)
+    input.pairs.push_back({32, machine.wall(150, 32), machine.wall(150.0 / 16, 32)});
+  for (int i = 0; i < 10; ++i)
+    input.pairs.push_back({1, machine.wall(150, 1), machine.wall(150, 1)});
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.speedup, 1, 0.1);
+  EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
+}
+
+// A process whose turns are all 40 us longer: seen by single calls of 33 us, and nobody's fault.
+TEST(Speedup, DoesNotTakeAnUnluckyProcessForASuperbatch) {
+  Machine machine({150, 2}, 3);
+  SpeedupInput input;
+  input.reference_stub = machine.stub();
+  input.process_spread = kGpuProcessSpread;
+  for (int i = 0; i < 60; ++i)
+    input.pairs.push_back({128, machine.wall(33, 128), machine.wall(33, 128) + 40});
+  for (int i = 0; i < 12; ++i)
+    input.pairs.push_back({1, machine.wall(33, 1), machine.wall(33, 1) + 40});
+  const auto estimate = estimate_speedup(input);
+  EXPECT_NEAR(estimate.speedup, 1, 0.02);
+  EXPECT_THAT(estimate.flags, IsEmpty());
+}
+
+// 5 instead of 33 us, and single calls that take the same: too short to tell who is right.
+TEST(Speedup, DoesNotBelieveAShortCallThatSingleCallsDoNotConfirm) {
+  Machine machine({150, 2}, 3);
+  for (const double single_us : {33.0, 5.0}) {
+    SpeedupInput input;
+    input.reference_stub = machine.stub();
+    input.process_spread = {.log_speedup = 0.002, .turn_us = single_us < 33 ? 1.0 : 25.0};
+    for (int i = 0; i < 60; ++i)
+      input.pairs.push_back({128, machine.wall(33, 128), machine.wall(5, 128)});
+    for (int i = 0; i < 12; ++i)
+      input.pairs.push_back({1, machine.wall(33, 1), machine.wall(single_us, 1)});
+    const auto flags = estimate_speedup(input).flags;
+    if (single_us < 33)
+      EXPECT_THAT(flags, Not(Contains("below_resolution")));
+    else
+      EXPECT_THAT(flags, Contains("below_resolution"));
+  }
 }
 
 TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
@@ -214,59 +280,73 @@ TEST(Overhead, IsFittedFromTwoNumbersOfCalls) {
 }
 
 TEST(TurnPlan, HasOneCallFromFourMillisecondsUp) {
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 1);
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).single_pairs, 0);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurns).max_calls, 1);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurns).single_pairs, 0);
 }
 
 TEST(TurnPlan, BatchesSmallCallsAndMixesInSingleOnes) {
-  const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes);
+  const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, kCpuTurns);
   EXPECT_EQ(plan.max_calls, 8);
   EXPECT_GT(plan.single_pairs, 0);
-  EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 16);
+  EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0, kCpuTurns).max_calls, 16);
+}
+
+// As many calls as make 6 ms, as far as their slots fit; room for sixteen.
+TEST(TurnPlan, OfAGpuHasLongTurns) {
+  const auto limits = gpu_turns(std::size_t{14} << 30);
+  EXPECT_EQ(plan_turns(2300, std::size_t{4} << 30, 20, 6000, 0, limits).max_calls, 3);
+  EXPECT_EQ(plan_turns(2300, std::size_t{7} << 30, 20, 6000, 0, limits).max_calls, 2);
+  EXPECT_EQ(plan_turns(2300, std::size_t{15} << 30, 20, 6000, 0, limits).max_calls, 1);
+  const auto small = plan_turns(33, 8 << 20, 20, 6000, 0, limits);
+  EXPECT_EQ(small.max_calls, 128);
+  EXPECT_EQ(small.most_calls, 128);
+  EXPECT_EQ(plan_turns(100, 8 << 20, 20, 6000, 0, limits).max_calls, 60);
+  EXPECT_EQ(plan_turns(500, 1 << 30, 20, 6000, 0, limits).most_calls, 14);
 }
 
 TEST(TurnPlan, KeepsSlotsWithin256MiB) {
-  EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 1);
-  EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).max_calls, 2);
+  EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0, kCpuTurns).max_calls, 1);
+  EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0, kCpuTurns).max_calls, 2);
 }
 
-TEST(TurnPlan, FitsTheBudgetBetweenThirtyAndSixty) {
-  EXPECT_EQ(plan_turns(500, 1 << 20, 1, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 60);
-  EXPECT_EQ(plan_turns(500, 1 << 20, 150, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 37);
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 30);
-  EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 30);
-  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0, kCpuTurnUs, kCpuSlotBytes).pairs, 10);
-  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurnUs, kCpuSlotBytes).pairs, 100);
+TEST(TurnPlan, FitsTheBudgetWithinBounds) {
+  EXPECT_EQ(plan_turns(500, 1 << 20, 1, 6000, 0, kCpuTurns).pairs, 45);
+  EXPECT_EQ(plan_turns(50, 1 << 20, 1, 6000, 0, kCpuTurns).pairs, 100);
+  EXPECT_EQ(plan_turns(500, 1 << 20, 150, 6000, 0, kCpuTurns).pairs, 37);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 1, 6000, 0, kCpuTurns).pairs, 30);
+  EXPECT_EQ(plan_turns(100'000, 1 << 20, 20, 6000, 0, kCpuTurns).pairs, 30);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 0, kCpuTurns).pairs, 10);
+  EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurns).pairs, 100);
 }
 
 // Ten candidates' calls of 60 us make a turn of over 500 us; the reference's turn takes what it
 // must.
 TEST(TurnPlan, GetsLongerForAFastCandidate) {
-  const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+  const auto plan = plan_turns(6000, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
   ASSERT_EQ(plan.max_calls, 1);
   EXPECT_EQ(plan.most_calls, 16);
-  const auto longer = lengthened(plan, 4000, 60, kLeastGpuTurnUs, 6000);
+  const auto longer = lengthened(plan, 6000, 60, kLeastGpuTurnUs, 6000);
   EXPECT_EQ(longer.max_calls, 9);
   EXPECT_EQ(longer.pairs, 30);
   EXPECT_EQ(longer.single_pairs, 8);
-  EXPECT_EQ(lengthened(plan, 4000, 600, kLeastGpuTurnUs, 6000).max_calls, 1);
-  EXPECT_EQ(lengthened(plan, 4000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
-  EXPECT_EQ(lengthened(plan, 4000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
+  EXPECT_EQ(lengthened(plan, 6000, 600, kLeastGpuTurnUs, 6000).max_calls, 1);
+  EXPECT_EQ(lengthened(plan, 6000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
+  EXPECT_EQ(lengthened(plan, 6000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
 }
 
 TEST(TurnPlan, GetsNoLongerThanSlotsAndBudgetAllow) {
   const auto big =
-      plan_turns(4000, std::size_t{3} << 30, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+      plan_turns(4000, std::size_t{3} << 30, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
   EXPECT_EQ(lengthened(big, 4000, 60, kLeastGpuTurnUs, 6000).max_calls, 2);
   // 10 pairs of 3 * 50 ms a call in 12 s: 8 calls.
-  const auto slow = plan_turns(50'000, 1 << 20, 20, 6000, 0, kGpuTurnUs, std::size_t{7} << 30);
+  const auto slow = plan_turns(50'000, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
   const auto longer = lengthened(slow, 50'000, 20, kLeastGpuTurnUs, 6000);
   EXPECT_EQ(longer.max_calls, 8);
   EXPECT_EQ(longer.pairs, 10);
 }
 
 TEST(TurnPlan, OfFewPairsStaysOfFewPairs) {
-  const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 4, kGpuTurnUs, std::size_t{7} << 30);
+  const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 4, gpu_turns(std::size_t{7} << 30));
   EXPECT_EQ(lengthened(plan, 4000, 60, kLeastGpuTurnUs, 6000).pairs, 4);
 }
 

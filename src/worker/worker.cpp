@@ -246,14 +246,23 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-void Worker::arm(std::span<const Call> calls, bool reseed) {
+void Worker::write_calls(std::span<const Call> calls) {
   auto& bell = doorbell();
   bell.num_calls = static_cast<std::uint32_t>(calls.size());
-  bell.reseed = reseed ? 1 : 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     bell.slot[i] = calls[i].slot;
     bell.call_seed[i] = calls[i].call_seed;
   }
+}
+
+std::expected<void, Fault> Worker::prepare(milliseconds limit, std::span<const Call> rehearsal) {
+  write_calls(rehearsal);
+  return quiet_command(Command::prepare, limit);
+}
+
+void Worker::arm(std::span<const Call> calls, bool reseed) {
+  write_calls(calls);
+  doorbell().reseed = reseed ? 1 : 0;
   ring(Command::run);
 }
 
