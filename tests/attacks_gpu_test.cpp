@@ -127,11 +127,10 @@ class Attack : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Attacks that serve one slot only, against a reference so slow that a turn is one call: serving
-// one slot is serving all of them, and nothing but the clock stands against the attack. The work
-// itself is short, so that it could hide in a gap. An input that nobody uses is so large that there
-// is one slot: otherwise so fast a candidate would get more calls a turn. The sources of a test are
-// judged in one `run`.
+// Attacks that serve one slot only, where a turn is one call: serving one slot is serving all of
+// them, and nothing but the clock stands against the attack. The work itself is short, so that it
+// could hide in a gap; the reference takes 4 ms, so that there are 30 pairs. The sources of a test
+// are judged in one `run`.
 class OneCallATurn : public Attack {
  protected:
   // 210 MB through the memory of the fastest card that we know (4.8 TB/s).
@@ -144,18 +143,17 @@ from torch import nn
 
 batch_size = 800
 dim = 32768
-ballast = 950_000_000
 
 
 class Model(nn.Module):
-    def forward(self, x, unused):
+    def forward(self, x):
         for _ in range(80):
             x = torch.relu(x)
         return x
 
 
 def get_inputs():
-    return [torch.randn(batch_size, dim), torch.zeros(ballast)]
+    return [torch.randn(batch_size, dim)]
 
 
 def get_init_inputs():
@@ -175,8 +173,7 @@ def get_init_inputs():
     }
   }
 
-  std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases,
-                                        const std::vector<std::string>& more = {}) {
+  std::vector<nlohmann::json> judge_all(const std::vector<Case>& cases, bool one_call = true) {
     std::vector<nlohmann::json> results(cases.size(), nlohmann::json::object());
     const auto problems = folder_.path() / "problems", samples = folder_.path() / "samples";
     std::filesystem::create_directories(problems / "level1");
@@ -189,7 +186,7 @@ def get_init_inputs():
         "run",        samples.string(), "--problems", problems.string(), "--device",
         "cuda:0",     "--call-timeout", "3",          "--trials",        "1",
         "--no-stress"};
-    words.insert(words.end(), more.begin(), more.end());
+    if (one_call) words.insert(words.end(), {"--calls", "1"});
     const auto outcome = kernelbench(words);
     auto store = kb::store::Store::open(samples / "kernelbench.db");
     const auto rows = store ? store->rows() : std::vector<kb::store::Row>{};
@@ -200,7 +197,7 @@ def get_init_inputs():
       if (sample >= results.size()) continue;
       results[sample] = nlohmann::json::parse(row.result_json);
       show(cases[sample].name, results[sample]);
-      if (results[sample]["verdict"] == "correct" && more.empty()) {
+      if (results[sample]["verdict"] == "correct" && one_call) {
         EXPECT_EQ(results[sample]["calls_per_turn"], 1);
       }
     }
@@ -217,9 +214,7 @@ TEST_F(OneCallATurn, HonestKernelIsCorrect) {
 // Seventy times as fast as the reference: a turn of one call would be so short that a forged `done`
 // could have made it. Its turns get more calls.
 TEST_F(OneCallATurn, MoreCallsForAFastKernel) {
-  const auto json =
-      judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}, {"--set", "ballast=1"})
-          .front();
+  const auto json = judge_all({{"honest", kernel("", "launch(call, stream);"), 0}}, false).front();
   EXPECT_EQ(json["verdict"], "correct");
   EXPECT_GE(json["calls_per_turn"], 3);
   EXPECT_GE(json["calls_per_turn"].get<double>() * time_us(json), 400);
@@ -241,7 +236,7 @@ TEST_F(Attack, SpinIsCharged) {
 TEST_F(Attack, Superbatch) {
   const std::string before = R"(
 struct Slot { const float* x; float* y; };
-__constant__ Slot slots[64];
+__constant__ Slot slots[128];
 __global__ void all(int count, int64_t n) {
   for (int s = 0; s < count; ++s)
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
@@ -262,7 +257,7 @@ std::chrono::steady_clock::time_point last;)";
   const auto json = judge(kernel(before, body), kSmall);
   if (json["verdict"] == "correct") {
     EXPECT_TRUE(has_flag(json, "batch_dependent") || has_flag(json, "noisy") ||
-                time_us(json) >= 0.8 * time_us(honest));
+                has_flag(json, "below_resolution") || time_us(json) >= 0.8 * time_us(honest));
   }
 }
 

@@ -21,6 +21,13 @@ const std::string kTorchRelu =
     "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, "
     "x):\n        return torch.relu(x)\n";
 
+TEST(Eval, MakesAsManyCallsATurnAsItIsAskedFor) {
+  const auto json = eval_json("level1/19", kRelu, {"--pairs", "5", "--no-stress", "--calls", "3"});
+  EXPECT_EQ(json["verdict"], "correct");
+  EXPECT_EQ(json["calls_per_turn"], 3);
+  EXPECT_EQ(kernelbench({"eval", "level1/19", kRelu, "--calls", "129"}).code, 2);
+}
+
 TEST(Eval, PrintsTheAgreedObject) {
   const auto json = eval_json("level1/19", kRelu, {"--pairs", "10"});
   for (const char* member : {"problem",

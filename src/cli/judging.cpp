@@ -10,6 +10,7 @@
 #include "cli/failure.h"
 #include "device/cuda/cuda.h"
 #include "problem/problem.h"
+#include "worker/doorbell.h"
 
 namespace kb::cli {
 namespace {
@@ -132,6 +133,11 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
       ->capture_default_str();
   app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 100")
       ->check(CLI::Range(1, 100000));
+  app.add_option(
+         "--calls", flags.calls,
+         "calls of a turn, as far as there is memory for them; default by the time of one, 1 "
+         "to 16 on a CPU and 128 on a GPU")
+      ->check(CLI::Range(1, static_cast<int>(worker::kMaxCalls)));
   app.add_option("--excessive-speedup", flags.excessive_speedup, "flag a larger speedup for review")
       ->check(positive)
       ->capture_default_str();
@@ -228,6 +234,7 @@ judge::Options options_from(const JudgingFlags& flags, const std::string& device
         fmt::format("--timer {} needs the events of a GPU, and a CPU has none: use sealed or host",
                     flags.timer));
   options.pairs = flags.pairs;
+  options.calls = flags.calls;
   options.threads = flags.threads;
   options.excessive_speedup = flags.excessive_speedup;
   const double memory_gb = flags.memory_gb > 0                      ? flags.memory_gb

@@ -32,6 +32,7 @@ struct JudgingFlags {
   std::string cache;
   int trials = 5;
   int pairs = 0;
+  int calls = 0;
   unsigned threads = 0;
   bool no_stress = false;
   bool no_timing = false;

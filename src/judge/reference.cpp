@@ -419,9 +419,13 @@ std::expected<void, Fault> Reference::measure_alone() {
   // Requests and stops, and the bytes that are filled, compared and flushed.
   const double bytes_ms = static_cast<double>(8 * slot_bytes + 4 * device_.cache_bytes()) /
                           (1000 * device_.copy_bytes_per_us());
-  plan_ = measure::plan_turns(
-      call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms, options_.pairs,
-      gpu ? measure::gpu_turns(device_.free_bytes() / kSlotShare) : measure::kCpuTurns);
+  auto limits = gpu ? measure::gpu_turns(device_.free_bytes() / kSlotShare) : measure::kCpuTurns;
+  if (options_.calls > 0) {
+    limits.turn_us = std::numeric_limits<double>::infinity();
+    limits.calls = options_.calls;
+  }
+  plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
+                              options_.pairs, limits);
   if (!options_.timing) plan_.max_calls = 1;
   if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
   // On a CPU nothing can be gained by forging, so turns stay as they are planned.

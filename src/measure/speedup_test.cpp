@@ -304,6 +304,15 @@ TEST(TurnPlan, OfAGpuHasLongTurns) {
   EXPECT_EQ(plan_turns(500, 1 << 30, 20, 6000, 0, limits).most_calls, 14);
 }
 
+// However long a call takes; not more than fit.
+TEST(TurnPlan, HasAsManyCallsAsItsLimitsWhereTurnsAreToBeEndless) {
+  const TurnLimits limits{std::numeric_limits<double>::infinity(), 5, 256u << 20};
+  const auto plan = plan_turns(50'000, 1 << 20, 20, 6000, 0, limits);
+  EXPECT_EQ(plan.max_calls, 5);
+  EXPECT_EQ(plan.most_calls, 5);
+  EXPECT_EQ(plan_turns(50'000, 100u << 20, 20, 6000, 0, limits).max_calls, 2);
+}
+
 TEST(TurnPlan, KeepsSlotsWithin256MiB) {
   EXPECT_EQ(plan_turns(100, 300u << 20, 20, 6000, 0, kCpuTurns).max_calls, 1);
   EXPECT_EQ(plan_turns(100, 100u << 20, 20, 6000, 0, kCpuTurns).max_calls, 2);
