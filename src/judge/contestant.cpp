@@ -26,7 +26,9 @@ constexpr milliseconds kQuietLimit{30'000};
 constexpr milliseconds kPrepareLimit{5'000};  // restoring buffers, collecting garbage
 constexpr std::uint64_t kMaxGatherBytes = std::uint64_t{2} << 30;  // of a view in a process
 constexpr std::uint64_t kMostSpanBytes = std::uint64_t{1} << 46;
-constexpr std::size_t kLeastHeapBytes = std::size_t{2} << 30;
+constexpr std::size_t kLeastHeapBytes = std::size_t{8} << 30;  // outputs may be views of more
+// However many calls a turn has, one that hangs is to be told in time.
+constexpr std::size_t kMostAwaited = 16;
 constexpr std::size_t kHeapFactor = 4;
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
@@ -179,10 +181,13 @@ std::expected<void, Failure> Contestant::load() {
   return {};
 }
 
-std::expected<void, Failure> Contestant::prepare_turn(std::span<const Call> calls) {
+std::expected<void, Failure> Contestant::prepare_turn(bool timed) {
   // A native worker has nothing to prepare: not waking it leaves it no untimed moment.
   if (native()) return {};
-  if (auto done = worker_.prepare(kPrepareLimit, rehearsal(device_, calls, call_us_)); !done)
+  const bool rehearse = timed && reference_.rehearses() && !calls_.empty();
+  const auto slot = rehearse ? std::optional(calls_.back().slot) : std::nullopt;
+  const auto limit = rehearse ? kPrepareLimit + options_.limits.call : kPrepareLimit;
+  if (auto done = worker_.prepare(limit, slot); !done)
     return std::unexpected(failure_of(done.error()));
   return {};
 }
@@ -211,7 +216,7 @@ std::expected<Turn, Failure> Contestant::turn(milliseconds limit_per_call,
                                               std::span<const Tolerance> tolerances) {
   tolerances_.assign(tolerances.begin(), tolerances.end());
   jobs_.clear();
-  const auto limit = limit_per_call * static_cast<int>(calls_.size());
+  const auto limit = limit_per_call * static_cast<int>(std::min(calls_.size(), kMostAwaited));
   const auto check = [&] { device_.begin_check(list_checks(), secret_seed()); };
   // On a GPU the closing holds the device until the check is there: work that comes late must not
   // find a gap between the two.
@@ -225,7 +230,6 @@ std::expected<Turn, Failure> Contestant::turn(milliseconds limit_per_call,
   if (!native()) pid_ = worker_.process().program_pid().value_or(0);
   if (!device_.ends_turns()) check();
   model_ms_ += turn->wall_us / 1000;
-  call_us_ = turn->wall_us / static_cast<double>(calls_.size());
   return *turn;
 }
 

@@ -53,9 +53,9 @@ class Contestant {
 
   /// Attaches, loads and constructs the candidate, and enters turn mode. Frozen afterwards.
   std::expected<void, Failure> load();
-  /// Buffers restored, outputs of the last turn forgotten, and, for a timed turn of `calls` (else
-  /// none), a call rehearsed. Frozen afterwards. Comes before a turn is armed.
-  std::expected<void, Failure> prepare_turn(std::span<const worker::Call> calls);
+  /// Buffers restored, outputs of the last turn forgotten, and, for a `timed` turn, a call
+  /// rehearsed as the reference does. Frozen afterwards. Comes before a turn is armed.
+  std::expected<void, Failure> prepare_turn(bool timed);
   /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
   /// slots.
   void fill(std::span<const worker::Call> calls);
@@ -135,7 +135,6 @@ class Contestant {
   std::vector<Tolerance> tolerances_;  // of the last turn
   std::uint64_t guard_secret_;
   double model_ms_ = 0;
-  double call_us_ = 0;  // a call of the last turn, all included
 };
 
 }  // namespace kb::judge

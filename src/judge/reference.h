@@ -75,11 +75,16 @@ class Reference {
   /// Stops the oracle, whose threads may still spin after their work. Before any timed turn, the
   /// candidate's too; prepare_turn() does it by itself.
   void pause() { worker_.pause(); }
-  /// A timed turn of `calls` takes three steps; frozen after each. arm_turn() returns how often
-  /// something that is not ours ran on the device, as judge::arm_turn does.
-  std::expected<void, worker::Fault> prepare_turn(std::span<const worker::Call> calls);
+  /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
+  /// is not ours ran on the device, as judge::arm_turn does.
+  std::expected<void, worker::Fault> prepare_turn();
   int arm_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn();
+  /// Are torch workers to rehearse a call before a turn? Some milliseconds lie between two turns of
+  /// a worker, on large inputs 30; the CPU forgets a model's code meanwhile, and the first launch
+  /// would come 0.1 ms late, and not by the same in two processes. Not on a CPU, whose caches are
+  /// flushed; nor where calls are long, or leave other inputs behind than they found.
+  bool rehearses() const;
   /// How many turns of its own, taken before there was a candidate, were disturbed.
   int disturbances() const { return disturbances_; }
   /// The same of turns alone that were taken since, beside a candidate or its remains; counted from
@@ -148,7 +153,8 @@ class Reference {
   std::vector<measure::StubTurn> stub_turns_;
   std::map<int, std::vector<measure::Solo>> solo_;
   std::vector<Tolerances> tolerances_;
-  double call_us_ = 0;
+  double call_us_ = 0;                      // 0: not known yet
+  std::optional<std::uint32_t> last_slot_;  // of the last timed turn; its inputs are still there
   double inputs_ms_ = 0, model_ms_ = 0;
   std::map<std::string, double> load_phases_ms_;
   double strict_error_ = 0;

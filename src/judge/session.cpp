@@ -84,7 +84,7 @@ std::expected<void, Failure> Session::blame() {
 
 std::expected<Check, Failure> Session::candidate_call(const Call& call,
                                                       std::span<const Tolerance> tolerances) {
-  if (auto prepared = contestant_.prepare_turn({}); !prepared)
+  if (auto prepared = contestant_.prepare_turn(false); !prepared)
     return std::unexpected(prepared.error());
   contestant_.arm_untimed(std::span(&call, 1));
   if (!device_.idle()) {
@@ -256,12 +256,12 @@ std::expected<Session::Warm, Failure> Session::warm_up(const measure::TurnPlan& 
     const auto calls = random_calls(plan.max_calls, slots);
     if (round == 0)
       if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = our(reference_.prepare_turn(calls)); !prepared)
+    if (auto prepared = our(reference_.prepare_turn()); !prepared)
       return std::unexpected(prepared.error());
     reference_.arm_turn(calls);
     if (auto timed = reference_.turn(); !timed)
       return std::unexpected(our(std::unexpected(timed.error())).error());
-    if (auto prepared = contestant_.prepare_turn(calls); !prepared)
+    if (auto prepared = contestant_.prepare_turn(true); !prepared)
       return std::unexpected(prepared.error());
     if (auto calm = disturbed(contestant_.arm_turn(calls)); !calm)
       return std::unexpected(calm.error());
@@ -283,7 +283,7 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
   for (const bool candidate_turn : {candidate_first, !candidate_first}) {
     // Each side right before its own turn: who is prepared last would be the warmer one.
     auto prepared =
-        candidate_turn ? contestant_.prepare_turn(calls) : our(reference_.prepare_turn(calls));
+        candidate_turn ? contestant_.prepare_turn(true) : our(reference_.prepare_turn());
     if (!prepared) return std::unexpected(prepared.error());
     const int times = candidate_turn ? contestant_.arm_turn(calls) : reference_.arm_turn(calls);
     if (auto calm = disturbed(times); !calm) return std::unexpected(calm.error());
@@ -319,9 +319,13 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   // A much faster candidate than the reference has short turns: they get more calls. Not always
   // enough at once: the first call of a turn is longer than the others.
   const auto& stub = candidate_stub.empty() ? reference_.stub_turns() : candidate_stub;
+  const auto call_us = [&] {
+    return (warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls)) / plan.max_calls;
+  };
+  // And a much slower one's get fewer.
+  if (options_.calls == 0) plan = measure::shortened(plan, call_us(), measure::kMostTurnUs);
   for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
-    const double busy_us = warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls);
-    auto longer = measure::lengthened(plan, reference_.call_us(), busy_us / plan.max_calls,
+    auto longer = measure::lengthened(plan, reference_.call_us(), call_us(),
                                       measure::kLeastGpuTurnUs, options_.timing_budget_ms);
     if (longer.max_calls == plan.max_calls) break;
     if (options_.pairs > 0) longer.pairs = options_.pairs;

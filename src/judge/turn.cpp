@@ -1,6 +1,5 @@
 #include "judge/turn.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -9,7 +8,6 @@ namespace {
 
 constexpr int kAttempts = 2;
 constexpr std::chrono::milliseconds kRest{20};
-constexpr double kMostRehearsedUs = 5'000;
 
 }  // namespace
 
@@ -24,13 +22,6 @@ int arm_turn(worker::Worker& worker, Device& device, std::span<const worker::Cal
     if (device.end_watch()) return disturbed;
   }
   return kAttempts;
-}
-
-std::span<const worker::Call> rehearsal(const Device& device, std::span<const worker::Call> calls,
-                                        double call_us) {
-  // On a CPU the caches are flushed before a turn anyway.
-  if (!device.ends_turns() || call_us > kMostRehearsedUs) return {};
-  return calls.first(std::min<std::size_t>(calls.size(), 1));
 }
 
 std::expected<worker::Turn, worker::Fault> closed_turn(worker::Worker& worker, Device& device,

@@ -18,13 +18,6 @@ namespace kb::judge {
 int arm_turn(worker::Worker& worker, Device& device, std::span<const worker::Call> calls,
              bool reseed, const std::function<void()>& fill = {});
 
-/// What a torch worker is to rehearse when it is made ready for a timed turn of `calls`: the first,
-/// where a call of `call_us` costs no more than it is worth. Some milliseconds lie between two
-/// turns of a worker, on large inputs 30; the CPU forgets a model's code meanwhile, so that the
-/// first launch would come 0.1 ms late, and not by the same in two processes.
-std::span<const worker::Call> rehearsal(const Device& device, std::span<const worker::Call> calls,
-                                        double call_us);
-
 /// How many null-stub turns tell what a turn costs without any call, for each number of calls. On a
 /// GPU one takes a millisecond, and the time of a small kernel hangs on them.
 inline int num_stub_turns(const Device& device) {

@@ -21,7 +21,7 @@ constexpr int kFewestPairs = 10;
 constexpr double kCallsOfAPair = 3;  // two timed turns and the expected outputs
 
 int single_pairs_of(const TurnPlan& plan) {
-  return plan.max_calls > 1 ? std::max(plan.pairs / 5, 8) : 0;
+  return plan.max_calls > 1 ? std::max(plan.pairs / 3, std::min(plan.pairs, 12)) : 0;
 }
 
 double call_us(double wall_us, int calls, const Overhead& overhead) {
@@ -175,6 +175,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   const Sample at_max = sample_of(pairs, overheads);
   Sample sample = at_max;
   int calls = max_calls;
+  double single_low = std::numeric_limits<double>::infinity();
   result.speedup = median(sample.ratios);
   result.ci95 = ratio_ci95(input, pairs, input.seed);
 
@@ -182,16 +183,19 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     const Sample single = sample_of(singles, overheads);
     const Interval own = ratio_ci95(input, singles, input.seed + 2);
     const double centre = median(single.ratios);
-    const Interval known = widened(own, centre, input.process_spread, single);
-    const Interval batch = widened(result.ci95, result.speedup, input.process_spread, at_max);
+    // Without its jitter, which a candidate could make: it sees how many calls a turn has.
+    ProcessSpread steady = input.process_spread;
+    steady.usual_jitter_us = std::numeric_limits<double>::infinity();
+    const Interval known = widened(own, centre, steady, single);
+    const Interval batch = widened(result.ci95, result.speedup, steady, at_max);
     if (known.high < batch.low) {
       sample = single;
       calls = 1;
       result.speedup = centre;
       result.ci95 = own;
       add_flag(result.flags, "batch_dependent");
-    } else if (batch.low > 1 && known.low < 1 && median(at_max.candidate_us) < kMostBatchedUs) {
-      add_flag(result.flags, "below_resolution");
+    } else if (centre < batch.low) {
+      single_low = std::max(known.low, 1.0);
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -218,6 +222,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     add_flag(result.flags, "noisy");
   result.ci95 = widened(result.ci95, result.speedup, input.process_spread, sample);
+  result.ci95.low = std::min(result.ci95.low, single_low);
   const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
     return jitter_us(stub, max_calls) / (call_time_us * max_calls);
   };
@@ -249,6 +254,14 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   const int most = call_us >= 1000 ? 30 : call_us >= 100 ? 45 : 100;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
+  plan.single_pairs = single_pairs_of(plan);
+  return plan;
+}
+
+TurnPlan shortened(TurnPlan plan, double candidate_us, double most_us) {
+  const double most = std::ceil(most_us / std::max(candidate_us, kFloorUs));
+  if (most >= plan.max_calls) return plan;
+  plan.max_calls = static_cast<int>(most);
   plan.single_pairs = single_pairs_of(plan);
   return plan;
 }

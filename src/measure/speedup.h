@@ -12,8 +12,8 @@
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
 // lower than the others', and by more than two processes' turns differ anyway, theirs is credited
-// (flag `batch_dependent`). A call that is too short for that, and short enough for a batch to be
-// worth while, is not known to be faster where single calls do not show it (`below_resolution`).
+// (flag `batch_dependent`). Where they are too short to tell, a batch is not ruled out: the
+// interval then reaches down to what they show, though not below 1, where nothing is claimed.
 //
 // Slowed reference. The reference is timed alone before the candidate exists, and where it looks
 // slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
@@ -79,7 +79,7 @@ struct ProcessSpread {
 /// Of references against themselves, each in a process of its own (docs/performance.md).
 inline constexpr ProcessSpread kCpuProcessSpread{.log_speedup = 0.02};
 inline constexpr ProcessSpread kGpuProcessSpread{
-    .log_speedup = 0.002, .turn_us = 25, .usual_jitter_us = 100};
+    .log_speedup = 0.002, .turn_us = 15, .usual_jitter_us = 100};
 
 struct SpeedupInput {
   std::vector<Pair> pairs;
@@ -122,9 +122,6 @@ inline constexpr double kMaxJitterShare = 0.2;
 /// Where forging could save more than this share of a candidate's turn, that counts as too short,
 /// too.
 inline constexpr double kMaxForgedShare = 0.2;
-/// Up to here the launches of a batch, and a GPU that single calls leave half empty, are a good
-/// part of a call.
-inline constexpr double kMostBatchedUs = 50;
 /// So a candidate's turn on a GPU should be this long, a third to spare.
 inline constexpr double kLeastGpuTurnUs = 500;
 
@@ -151,6 +148,8 @@ inline constexpr TurnLimits kCpuTurns{4000, 16, 256u << 20};
 inline constexpr TurnLimits gpu_turns(std::size_t slot_bytes) {
   return {6000, 128, slot_bytes};
 }
+/// Of a candidate's turn: so slow a one needs no fine scale.
+inline constexpr double kMostTurnUs = 30'000;
 /// What turns of any candidate may come to, as far as slots allow.
 inline constexpr int kMostLengthened = 16;
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
@@ -160,6 +159,9 @@ inline constexpr int kMostLengthened = 16;
 /// `limits.turn_us`, within the other limits.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
                     int forced_pairs, const TurnLimits& limits);
+/// The plan for a candidate that takes `candidate_us` a call and is much slower than the reference:
+/// as many calls as make its turns take `most_us`, one at least.
+TurnPlan shortened(TurnPlan plan, double candidate_us, double most_us);
 /// The plan for a candidate that takes `candidate_us` a call: where its turns would be shorter than
 /// `least_us`, the turns of both sides get more calls, as far as most_calls goes and ten pairs fit
 /// twice the budget; then fewer pairs where they do not fit it, ten at least. `call_us` as above.

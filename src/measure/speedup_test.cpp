@@ -165,23 +165,40 @@ TEST(Speedup, DoesNotTakeAnUnluckyProcessForASuperbatch) {
   EXPECT_THAT(estimate.flags, IsEmpty());
 }
 
-// 5 instead of 33 us, and single calls that take the same: too short to tell who is right.
-TEST(Speedup, DoesNotBelieveAShortCallThatSingleCallsDoNotConfirm) {
+// Faster by so little a call that 15 us of luck could be all of it; and, four times as long, not.
+TEST(Speedup, ClaimsNoMoreOfAShortCallThanSingleCallsShow) {
   Machine machine({150, 2}, 3);
-  for (const double single_us : {33.0, 5.0}) {
+  for (const double call_us : {40.0, 160.0}) {
     SpeedupInput input;
     input.reference_stub = machine.stub();
-    input.process_spread = {.log_speedup = 0.002, .turn_us = single_us < 33 ? 1.0 : 25.0};
+    input.process_spread = kGpuProcessSpread;
     for (int i = 0; i < 60; ++i)
-      input.pairs.push_back({128, machine.wall(33, 128), machine.wall(5, 128)});
-    for (int i = 0; i < 12; ++i)
-      input.pairs.push_back({1, machine.wall(33, 1), machine.wall(single_us, 1)});
-    const auto flags = estimate_speedup(input).flags;
-    if (single_us < 33)
-      EXPECT_THAT(flags, Not(Contains("below_resolution")));
+      input.pairs.push_back({32, machine.wall(call_us, 32), machine.wall(call_us / 2, 32)});
+    for (int i = 0; i < 20; ++i)
+      input.pairs.push_back({1, machine.wall(call_us, 1), machine.wall(call_us / 1.6, 1)});
+    const auto estimate = estimate_speedup(input);
+    EXPECT_NEAR(estimate.speedup, 2, 0.05);
+    EXPECT_THAT(estimate.flags, IsEmpty());
+    if (call_us < 100)
+      EXPECT_EQ(estimate.ci95.low, 1);
     else
-      EXPECT_THAT(flags, Contains("below_resolution"));
+      EXPECT_THAT(estimate.ci95.low, testing::AllOf(testing::Gt(1), testing::Lt(1.6)));
   }
+}
+
+// It makes single calls unsteady, so that they seem to say nothing.
+TEST(Speedup, IsNotFooledByUnsteadySingleCalls) {
+  Machine machine({150, 2}, 3);
+  SpeedupInput input;
+  input.reference_stub = machine.stub();
+  input.process_spread = kGpuProcessSpread;
+  for (int i = 0; i < 60; ++i)
+    input.pairs.push_back({16, machine.wall(300, 16), machine.wall(60, 16)});
+  for (int i = 0; i < 20; ++i)
+    input.pairs.push_back({1, machine.wall(300, 1), machine.wall(i % 4 == 0 ? 1300 : 300, 1)});
+  const auto estimate = estimate_speedup(input);
+  EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
+  EXPECT_LT(estimate.speedup, 1.1);
 }
 
 TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
@@ -337,7 +354,7 @@ TEST(TurnPlan, GetsLongerForAFastCandidate) {
   const auto longer = lengthened(plan, 6000, 60, kLeastGpuTurnUs, 6000);
   EXPECT_EQ(longer.max_calls, 9);
   EXPECT_EQ(longer.pairs, 30);
-  EXPECT_EQ(longer.single_pairs, 8);
+  EXPECT_EQ(longer.single_pairs, 12);
   EXPECT_EQ(lengthened(plan, 6000, 600, kLeastGpuTurnUs, 6000).max_calls, 1);
   EXPECT_EQ(lengthened(plan, 6000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
   EXPECT_EQ(lengthened(plan, 6000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
@@ -352,6 +369,17 @@ TEST(TurnPlan, GetsNoLongerThanSlotsAndBudgetAllow) {
   const auto longer = lengthened(slow, 50'000, 20, kLeastGpuTurnUs, 6000);
   EXPECT_EQ(longer.max_calls, 8);
   EXPECT_EQ(longer.pairs, 10);
+}
+
+TEST(TurnPlan, GetsShorterForASlowCandidate) {
+  const auto plan = plan_turns(50, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
+  ASSERT_EQ(plan.max_calls, 120);
+  EXPECT_EQ(shortened(plan, 200, kMostTurnUs).max_calls, 120);
+  EXPECT_EQ(shortened(plan, 3000, kMostTurnUs).max_calls, 10);
+  const auto single = shortened(plan, 1e6, kMostTurnUs);
+  EXPECT_EQ(single.max_calls, 1);
+  EXPECT_EQ(single.single_pairs, 0);
+  EXPECT_EQ(single.pairs, plan.pairs);
 }
 
 TEST(TurnPlan, OfFewPairsStaysOfFewPairs) {

@@ -246,23 +246,22 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-void Worker::write_calls(std::span<const Call> calls) {
+std::expected<void, Fault> Worker::prepare(milliseconds limit,
+                                           std::optional<std::uint32_t> rehearse) {
   auto& bell = doorbell();
-  bell.num_calls = static_cast<std::uint32_t>(calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    bell.slot[i] = calls[i].slot;
-    bell.call_seed[i] = calls[i].call_seed;
-  }
-}
-
-std::expected<void, Fault> Worker::prepare(milliseconds limit, std::span<const Call> rehearsal) {
-  write_calls(rehearsal);
+  bell.num_calls = rehearse ? 1 : 0;
+  bell.slot[0] = rehearse.value_or(0);
   return quiet_command(Command::prepare, limit);
 }
 
 void Worker::arm(std::span<const Call> calls, bool reseed) {
-  write_calls(calls);
-  doorbell().reseed = reseed ? 1 : 0;
+  auto& bell = doorbell();
+  bell.num_calls = static_cast<std::uint32_t>(calls.size());
+  bell.reseed = reseed ? 1 : 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    bell.slot[i] = calls[i].slot;
+    bell.call_seed[i] = calls[i].call_seed;
+  }
   ring(Command::run);
 }
 

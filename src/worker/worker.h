@@ -71,9 +71,10 @@ class Worker {
   /// Enters turn mode and freezes. `fields` are added to the request.
   std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock,
                                          nlohmann::json fields = nlohmann::json::object());
-  /// Between turns, untimed. A torch worker makes the calls of `rehearsal`, on whatever their slots
-  /// have from earlier; nobody looks at what comes out.
-  std::expected<void, Fault> prepare(milliseconds limit, std::span<const Call> rehearsal = {});
+  /// Between turns, untimed. A torch worker then makes a call on what `rehearse`, a slot, has from
+  /// earlier; nobody looks at what comes out.
+  std::expected<void, Fault> prepare(milliseconds limit,
+                                     std::optional<std::uint32_t> rehearse = std::nullopt);
   /// No new processes from here on.
   std::expected<void, Fault> lock(milliseconds limit) {
     return quiet_command(Command::lock, limit);
@@ -105,7 +106,6 @@ class Worker {
   std::expected<nlohmann::json, Fault> receive(milliseconds limit);
   std::expected<void, Fault> quiet_command(Command command, milliseconds limit);
   Fault describe_unruly();
-  void write_calls(std::span<const Call> calls);
   // Rings the doorbell with the command words in place. The worker is stopped.
   void ring(Command command);
   // Lets it go, and waits for the answer and the freeze.
