@@ -131,7 +131,7 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
                  "worker times itself: event and do_bench (a GPU's events), host (its own clock)")
       ->check(CLI::IsMember({"sealed", "event", "do_bench", "host"}))
       ->capture_default_str();
-  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 100")
+  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 45")
       ->check(CLI::Range(1, 100000));
   app.add_option(
          "--calls", flags.calls,

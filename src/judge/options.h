@@ -45,7 +45,7 @@ struct Options {
   bool stress = true;
   bool timing = true;
   Timer timer = Timer::sealed;
-  int pairs = 0;                            ///< 0: by the size, 30 … 100
+  int pairs = 0;                            ///< 0: by the size, 30 … 45
   int calls = 0;                            ///< of a turn; 0: by how long one takes
   double timing_budget_ms = 6000;           ///< what the plan of pairs aims at
   double excessive_speedup = 10;            ///< above: flag `excessive_speedup`, for review

@@ -251,7 +251,7 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
   // A slow call's wall is the call, a small one's is more of jitter.
   const int least = call_us >= 200'000 ? kFewestPairs : 30;
-  const int most = call_us >= 1000 ? 30 : call_us >= 100 ? 45 : 100;
+  const int most = call_us >= 1000 ? 30 : 45;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
   plan.single_pairs = single_pairs_of(plan);

@@ -154,9 +154,9 @@ inline constexpr double kMostTurnUs = 30'000;
 inline constexpr int kMostLengthened = 16;
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
-/// plan is not changed while looking at results. Pairs: by the budget 30 to 100 for calls under
-/// 0.1 ms, 30 to 45 under a millisecond, 30 above, 10 from 200 ms up. K: as many calls as make
-/// `limits.turn_us`, within the other limits.
+/// plan is not changed while looking at results. Pairs: by the budget 30 to 45 for calls under a
+/// millisecond, 30 above, 10 from 200 ms up. K: as many calls as make `limits.turn_us`, within the
+/// other limits.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
                     int forced_pairs, const TurnLimits& limits);
 /// The plan for a candidate that takes `candidate_us` a call and is much slower than the reference:
