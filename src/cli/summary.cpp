@@ -58,6 +58,8 @@ std::string in_full(const judge::Result& result, const judge::Options& options) 
     text +=
         fmt::format("speedup    {:.3f}x  (95 % interval {:.3f} to {:.3f}, {})\n", *result.speedup,
                     result.speedup_ci95->low, result.speedup_ci95->high, taken);
+    if (result.speedup_at_least)
+      text += fmt::format("           verified scores rely on {:.3f}x\n", *result.speedup_at_least);
     text += fmt::format("time       {}  against PyTorch's {}\n", time_text(*result.time_us),
                         time_text(*result.reference_time_us));
   }

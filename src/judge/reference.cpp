@@ -108,10 +108,7 @@ std::expected<std::unique_ptr<Reference>, Fault> Reference::load(worker::Worker 
   if (auto done = step("plan", [&] { return reference->measure_alone(); }); !done)
     return std::unexpected(done.error());
   if (reference->plan_.most_calls > 1)
-    if (auto done = step(
-            "memory",
-            [&] { return reference->attach(static_cast<unsigned>(reference->plan_.most_calls)); });
-        !done)
+    if (auto done = step("memory", [&] { return reference->attach_planned(); }); !done)
       return std::unexpected(done.error());
   const bool sealed = options.sealed_timing();
   // As many as turns may ever get: c0 is linear between one call and these, and nothing of it is
@@ -215,6 +212,15 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   if (params_memory_) return {};
   if (auto exported = export_params(); !exported) return exported;
   return load_timed();
+}
+
+// As many slots as are planned, or half of them, and so on, where they do not fit.
+std::expected<void, Fault> Reference::attach_planned() {
+  for (;;) {
+    auto done = attach(static_cast<unsigned>(plan_.most_calls));
+    if (done || done.error().kind != FaultKind::out_of_memory || plan_.most_calls == 1) return done;
+    plan_ = measure::within_slots(plan_, plan_.most_calls / 2);
+  }
 }
 
 std::expected<void, Fault> Reference::export_params() {
@@ -427,9 +433,10 @@ std::expected<void, Fault> Reference::measure_alone() {
   call_us_ = std::max(*one - measure::fit_overhead(stub_turns_).at(1), 1.0);
   // On a GPU the first call of a turn starts cold, and a short one takes as long as three others.
   if (gpu && call_us_ < kGpuColdUs) {
-    const auto several = rough_wall_us(kRoughCalls);
+    const auto warm = rough_wall_us(1), several = rough_wall_us(kRoughCalls);
+    if (!warm) return std::unexpected(warm.error());
     if (!several) return std::unexpected(several.error());
-    call_us_ = std::clamp((*several - *one) / (kRoughCalls - 1), 1.0, call_us_);
+    call_us_ = std::clamp((*several - *warm) / (kRoughCalls - 1), 1.0, call_us_);
   }
   const std::size_t slot_bytes = spec_.input_bytes() + spec_.output_bytes();
   // Requests and stops, and the bytes that are filled, compared and flushed.

@@ -124,6 +124,7 @@ class Reference {
 
   std::expected<void, worker::Fault> load_problem();
   std::expected<void, worker::Fault> attach(unsigned slots);
+  std::expected<void, worker::Fault> attach_planned();
   std::expected<void, worker::Fault> export_params();
   std::expected<void, worker::Fault> load_timed();
   std::expected<double, worker::Fault> rough_wall_us(int calls_per_turn);

@@ -91,6 +91,7 @@ nlohmann::json to_json(const Result& result, const Options& options) {
       {"speedup_ci95", result.speedup_ci95 && std::isfinite(result.speedup_ci95->low)
                            ? nlohmann::json{result.speedup_ci95->low, result.speedup_ci95->high}
                            : nlohmann::json(nullptr)},
+      {"speedup_at_least", number(result.speedup_at_least)},
       {"pairs", result.pairs},
       {"calls_per_turn", result.calls_per_turn},
       {"turns", turns},

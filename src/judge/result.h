@@ -41,6 +41,7 @@ struct Result {
 
   std::optional<double> time_us, reference_time_us, solo_time_us, speedup;
   std::optional<measure::Interval> speedup_ci95;
+  std::optional<double> speedup_at_least;  ///< what verified scores count (measure/speedup.h)
   int pairs = 0;
   int calls_per_turn = 0;
   std::vector<measure::Pair> turns;  ///< every timed pair, in the order taken; nothing is dropped

@@ -20,8 +20,9 @@ using worker::FaultKind;
 namespace {
 
 constexpr double kWarmUpMs = 100;
-constexpr int kLengthenings = 3;  // of turns, until they are long enough
-constexpr int kTruthTrials = 2;   // plain trials that are also compared with the float64 truth
+constexpr double kMostRoughTurnUs = 1e6;  // of a candidate's turn, by the wall of an untimed call
+constexpr int kLengthenings = 3;          // of turns, until they are long enough
+constexpr int kTruthTrials = 2;  // plain trials that are also compared with the float64 truth
 constexpr double kReducedPrecisionRatio = 10;
 constexpr double kReducedPrecisionFloor = 1e-5;
 // Of workers that time themselves: 100 samples a side, as KernelBench takes, unless calls are long.
@@ -96,6 +97,7 @@ std::expected<Check, Failure> Session::candidate_call(const Call& call,
       contestant_.turn(first_call_ ? options_.limits.first_call : options_.limits.call, tolerances);
   if (!turn) return std::unexpected(turn.error());
   if (first_call_) result_.phases_ms["first_call"] = turn->wall_us / 1000;
+  trial_us_ = turn->wall_us;
   auto checks = contestant_.checks();
   if (!checks) return std::unexpected(checks.error());
   if (first_call_) {
@@ -253,6 +255,7 @@ std::expected<Session::Warm, Failure> Session::warm_up(const measure::TurnPlan& 
   Warm warm;
   const auto start = Clock::now();
   for (int round = 0; round < 2 || (ms_since(start) < kWarmUpMs && round < 20); ++round) {
+    if (auto on_time = in_time(); !on_time) return std::unexpected(on_time.error());
     const auto calls = random_calls(plan.max_calls, slots);
     if (round == 0)
       if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
@@ -314,6 +317,8 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
 
 std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn>& candidate_stub) {
   measure::TurnPlan plan = reference_.plan();
+  // So slow a candidate is known before it has made a turn of many calls.
+  if (options_.calls == 0) plan = measure::shortened(plan, trial_us_, kMostRoughTurnUs);
   auto warm = warm_up(plan);
   if (!warm) return std::unexpected(warm.error());
   // A much faster candidate than the reference has short turns: they get more calls. Not always
@@ -322,7 +327,7 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   const auto call_us = [&] {
     return (warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls)) / plan.max_calls;
   };
-  // And a much slower one's get fewer.
+  // And a slower one's get fewer.
   if (options_.calls == 0) plan = measure::shortened(plan, call_us(), measure::kMostTurnUs);
   for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
     auto longer = measure::lengthened(plan, reference_.call_us(), call_us(),
@@ -454,6 +459,7 @@ std::expected<void, Failure> Session::conclude(measure::SpeedupInput input, int 
   }
   result_.speedup = estimate.speedup;
   result_.speedup_ci95 = estimate.ci95;
+  result_.speedup_at_least = estimate.at_least;
   result_.time_us = estimate.candidate_us;
   result_.reference_time_us = estimate.reference_us;
   result_.solo_time_us = estimate.solo_us;

@@ -21,7 +21,7 @@ constexpr int kFewestPairs = 10;
 constexpr double kCallsOfAPair = 3;  // two timed turns and the expected outputs
 
 int single_pairs_of(const TurnPlan& plan) {
-  return plan.max_calls > 1 ? std::max(plan.pairs / 3, std::min(plan.pairs, 12)) : 0;
+  return plan.max_calls > 1 ? std::max(plan.pairs * 2 / 3, std::min(plan.pairs, 12)) : 0;
 }
 
 double call_us(double wall_us, int calls, const Overhead& overhead) {
@@ -142,6 +142,27 @@ Interval widened(const Interval& ci, double centre, const ProcessSpread& spread,
           centre * std::exp(std::hypot(std::log(ci.high / centre), luck))};
 }
 
+// The share of the candidate's speedup that is left when its turns were longer by what it could
+// have forged.
+double believed(const Sample& sample, double forgeable_us) {
+  const double turn_us = median(sample.candidate_us) * sample.calls;
+  return turn_us / (turn_us + forgeable_us);
+}
+
+// By how much a candidate's first call is dearer than a later one, beyond the reference's, in
+// microseconds: at least, with 95 % confidence. Both start cold; what only one of them has is the
+// work of more than one call.
+double first_call_surplus_us(const std::vector<Pair>& singles, const Overheads& overheads,
+                             const Sample& at_max, const SpeedupInput& input) {
+  const double later_us = median(at_max.candidate_us) - median(at_max.reference_us) +
+                          overheads.candidate.at(1) - overheads.reference.at(1);
+  std::vector<double> surplus_us;
+  for (const auto& pair : singles)
+    surplus_us.push_back(pair.candidate_wall_us - pair.reference_wall_us - later_us);
+  return median_ci95(surplus_us, input.seed + 3).low -
+         1.96 * std::hypot(input.process_spread.turn_us, input.process_spread.turn_us);
+}
+
 }  // namespace
 
 Overhead fit_overhead(std::span<const StubTurn> turns) {
@@ -163,6 +184,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   Speedup result;
   result.speedup = result.solo_us = kNaN;
   result.ci95 = {kNaN, kNaN};
+  result.at_least = kNaN;
   if (input.pairs.empty()) return result;
 
   const int max_calls = std::ranges::max(input.pairs, {}, &Pair::calls).calls;
@@ -188,14 +210,13 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     steady.usual_jitter_us = std::numeric_limits<double>::infinity();
     const Interval known = widened(own, centre, steady, single);
     const Interval batch = widened(result.ci95, result.speedup, steady, at_max);
-    if (known.high < batch.low) {
+    single_low = known.low * believed(single, input.forgeable_us);
+    if (known.high < batch.low && first_call_surplus_us(singles, overheads, at_max, input) > 0) {
       sample = single;
       calls = 1;
       result.speedup = centre;
       result.ci95 = own;
       add_flag(result.flags, "batch_dependent");
-    } else if (centre < batch.low) {
-      single_low = std::max(known.low, 1.0);
     }
   }
   result.pairs = static_cast<int>(sample.ratios.size());
@@ -212,6 +233,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     const double paired = median(at_max.reference_us);
     if (paired > kDisturbed * quantile(solo, 0.75)) {
       const double scale = result.solo_us / paired;
+      single_low *= scale;
       result.speedup *= scale;
       result.ci95.low *= scale;
       result.ci95.high *= scale;
@@ -222,7 +244,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (result.ci95.high - result.ci95.low > 2 * kNoisyHalfWidth * result.speedup)
     add_flag(result.flags, "noisy");
   result.ci95 = widened(result.ci95, result.speedup, input.process_spread, sample);
-  result.ci95.low = std::min(result.ci95.low, single_low);
+  result.at_least = std::min(result.ci95.low * believed(sample, input.forgeable_us), single_low);
   const auto share = [&](std::span<const StubTurn> stub, double call_time_us) {
     return jitter_us(stub, max_calls) / (call_time_us * max_calls);
   };
@@ -254,6 +276,13 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   const int most = call_us >= 1000 ? 30 : 45;
   plan.pairs =
       forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
+  plan.single_pairs = single_pairs_of(plan);
+  return plan;
+}
+
+TurnPlan within_slots(TurnPlan plan, int most) {
+  plan.most_calls = std::min(plan.most_calls, most);
+  plan.max_calls = std::min(plan.max_calls, most);
   plan.single_pairs = single_pairs_of(plan);
   return plan;
 }

@@ -11,9 +11,13 @@
 //
 // Superbatch. All K inputs of a turn are visible at `go`, so one launch could do the work of all K
 // calls. Pairs with K = 1 are mixed in at random; where they show a speedup that is significantly
-// lower than the others', and by more than two processes' turns differ anyway, theirs is credited
-// (flag `batch_dependent`). Where they are too short to tell, a batch is not ruled out: the
-// interval then reaches down to what they show, though not below 1, where nothing is claimed.
+// lower than the others', and the candidate's first call costs more than the reference's beside a
+// later one, both by more than two processes' turns differ anyway, theirs is credited (flag
+// `batch_dependent`).
+//
+// What can be relied on, `at_least`, is what verified scores count: the interval's low end, less
+// what a worker could have saved of each of its turns by saying `done` ahead of time; and no more
+// than single calls show by the same rule, because a batch of short calls hides in their noise.
 //
 // Slowed reference. The reference is timed alone before the candidate exists, and where it looks
 // slower beside the candidate, again after the candidate's death (a machine's own speed drifts).
@@ -101,6 +105,7 @@ inline constexpr double kGpuForgeableUs = 75;
 struct Speedup {
   double speedup = 0;  ///< NaN without pairs
   Interval ci95;
+  double at_least = 0;      ///< of the speedup, with every doubt against the candidate; NaN as ci95
   double reference_us = 0;  ///< median time of one call
   double candidate_us = 0;
   double solo_us = 0;                ///< NaN without solo turns
@@ -162,6 +167,8 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
 /// The plan for a candidate that takes `candidate_us` a call and is much slower than the reference:
 /// as many calls as make its turns take `most_us`, one at least.
 TurnPlan shortened(TurnPlan plan, double candidate_us, double most_us);
+/// The plan with no more calls than `most`, nor slots.
+TurnPlan within_slots(TurnPlan plan, int most);
 /// The plan for a candidate that takes `candidate_us` a call: where its turns would be shorter than
 /// `least_us`, the turns of both sides get more calls, as far as most_calls goes and ten pairs fit
 /// twice the budget; then fewer pairs where they do not fit it, ten at least. `call_us` as above.

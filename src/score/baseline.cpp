@@ -79,7 +79,8 @@ std::vector<std::string> use_baseline(const Baseline& baseline,
   std::set<std::string, ProblemLess> without;
   for (Evaluation& evaluation : evaluations) {
     evaluation.reference_time_us = baseline.time_us(evaluation.problem);
-    evaluation.speedup = evaluation.ci_low = evaluation.ci_high = std::nullopt;
+    evaluation.speedup = evaluation.ci_low = evaluation.ci_high = evaluation.at_least =
+        std::nullopt;
     if (!evaluation.time_us) continue;
     if (!evaluation.reference_time_us) {
       without.insert(evaluation.problem);

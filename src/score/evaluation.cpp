@@ -102,7 +102,7 @@ bool Evaluation::has_interval() const {
 
 bool Evaluation::verified_faster_than(double p) const {
   return faster_than(p) && std::none_of(flags.begin(), flags.end(), disqualifies) &&
-         has_interval() && *ci_low > p;
+         has_interval() && *ci_low > p && at_least.value_or(*ci_low) > p;
 }
 
 std::expected<Evaluation, std::string> parse_evaluation(const std::string& result_json) {
@@ -190,6 +190,10 @@ std::expected<Evaluation, std::string> parse_evaluation(const std::string& resul
       evaluation.ci_low = (*interval)[0].get<double>();
       evaluation.ci_high = (*interval)[1].get<double>();
     }
+  }
+  if (const Json* bound = member("speedup_at_least"); bound != nullptr && !bound->is_null()) {
+    if (!bound->is_number()) return missing("speedup_at_least", "a number or null");
+    evaluation.at_least = bound->get<double>();
   }
   for (const char* name : {"device", "precision", "size"}) {
     const Json* value = member(name);

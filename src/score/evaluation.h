@@ -25,13 +25,14 @@ struct Evaluation {
   /// not recorded.
   std::vector<double> reference_times_us, times_us;
   std::optional<double> speedup, ci_low, ci_high;
+  std::optional<double> at_least;  ///< the speedup's, as the judge says; none: ci_low
   /// What has to be equal for two times to be compared: "cpu, fp32, small". Empty: unknown.
   std::string conditions;
 
   /// True when the kernel is correct and its speedup is a positive finite number over `p`.
   bool faster_than(double p) const;
-  /// True when, beyond that, no flag disqualifies it and the interval of its speedup lies wholly
-  /// over `p`.
+  /// True when, beyond that, no flag disqualifies it and its speedup is at least over `p`: by its
+  /// interval, and by what the judge relies on.
   bool verified_faster_than(double p) const;
   bool has_interval() const;  ///< both bounds are finite, and in order
 };

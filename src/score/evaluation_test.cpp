@@ -15,7 +15,8 @@ using testing::HasSubstr;
 const json kResult = {
     {"problem", "level1/19"}, {"sample", 2},          {"candidate", "x.cpp"},
     {"backend", "cpp"},       {"verdict", "correct"}, {"correct", true},
-    {"speedup", 1.5},         {"flags", {"noisy"}},   {"speedup_ci95", {1.4, 1.6}}};
+    {"speedup", 1.5},         {"flags", {"noisy"}},   {"speedup_ci95", {1.4, 1.6}},
+    {"speedup_at_least", 1.2}};
 
 TEST(ParseEvaluation, ReadsAResult) {
   const auto evaluation = parse_evaluation(kResult.dump()).value();
@@ -29,6 +30,9 @@ TEST(ParseEvaluation, ReadsAResult) {
   EXPECT_EQ(evaluation.speedup, 1.5);
   EXPECT_EQ(evaluation.ci_low, 1.4);
   EXPECT_EQ(evaluation.ci_high, 1.6);
+  EXPECT_EQ(evaluation.at_least, 1.2);
+  EXPECT_TRUE(evaluation.verified_faster_than(1.1));
+  EXPECT_FALSE(evaluation.verified_faster_than(1.3));
 }
 
 TEST(ParseEvaluation, NullsAndWhatMayBeMissing) {
@@ -110,6 +114,7 @@ TEST(ParseEvaluation, NamesTheBadMember) {
                                                          {"speedup_ci95", {1, 2, 3}},
                                                          {"speedup_ci95", {"a", 1}},
                                                          {"speedup_ci95", json::object()},
+                                                         {"speedup_at_least", "a"},
                                                          {"compiled", 1},
                                                          {"public", true},
                                                          {"public", {{"compiled", true}}},

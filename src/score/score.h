@@ -3,7 +3,8 @@
 // fast_p(p) = mean over problems of the share of its samples that are correct and have speedup > p
 // (Options::samples says which samples). Problems are those judged in the run, with Options::set
 // those of the set too, which count as unsolved where nobody attempted them. Verified fast_p counts
-// only a `correct` verdict without a disqualifying flag whose speedup_ci95 lies wholly above p.
+// only a `correct` verdict without a disqualifying flag whose speedup_ci95 lies wholly above p, and
+// its speedup_at_least, too.
 // Intervals: bootstrap over problems, with a fixed seed.
 #pragma once
 

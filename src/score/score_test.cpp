@@ -118,6 +118,10 @@ TEST(Summarize, VerifiedNeedsTheIntervalAndNoFlag) {
   flagged.flags = {"faster_than_physics"};
   Evaluation explained = evaluation("level1/4", 9.0);
   explained.flags = {"launch_bound", "library_call"};
+  Evaluation doubted = evaluation("level1/9", 9.0);
+  doubted.at_least = 0.9;
+  Evaluation relied_on = evaluation("level1/10", 9.0);
+  relied_on.at_least = 1.1;
   Evaluation no_interval = evaluation("level1/5", 9.0);
   no_interval.ci_low = no_interval.ci_high = std::nullopt;
   Evaluation nan_interval = evaluation("level1/6", 9.0);
@@ -126,11 +130,11 @@ TEST(Summarize, VerifiedNeedsTheIntervalAndNoFlag) {
   std::swap(turned.ci_low, turned.ci_high);
   Evaluation endless = evaluation("level1/8", 9.0);
   endless.ci_high = std::numeric_limits<double>::infinity();
-  const auto summary = summarize(
-      {clear, touching, flagged, explained, no_interval, nan_interval, turned, endless})[0];
+  const auto summary = summarize({clear, touching, flagged, explained, no_interval, nan_interval,
+                                  turned, endless, doubted, relied_on})[0];
   EXPECT_DOUBLE_EQ(fast(summary, 1), 1);
-  EXPECT_DOUBLE_EQ(verified(summary, 1), 2.0 / 8);
-  EXPECT_DOUBLE_EQ(verified(summary, 2), 1.0 / 8);
+  EXPECT_DOUBLE_EQ(verified(summary, 1), 3.0 / 10);
+  EXPECT_DOUBLE_EQ(verified(summary, 2), 1.0 / 10);
 }
 
 TEST(Disqualifies, AllButExplanations) {

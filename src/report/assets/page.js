@@ -668,6 +668,7 @@
     const bandwidth = (us) => isNumber(us) && bytes ? unit(bytes / us * 1e6, 'B/s') : '';
     const facts = pairs([
       ['time of a call', time(sample.time_us)], ['reference', time(sample.reference_time_us)],
+      ['relied on', isNumber(result.speedup_at_least) ? `${factor(result.speedup_at_least)}, in verified scores` : null],
       ['reference alone', isNumber(result.solo_time_us) ? time(result.solo_time_us) : null], ['measured', turns],
       ['speed of light', light ? `${time(light)}` +
         (isNumber(sample.time_us) ? `: this kernel takes ${factor(sample.time_us / light)} that` : '') : null],
