@@ -257,7 +257,7 @@ std::chrono::steady_clock::time_point last;)";
   const auto json = judge(kernel(before, body), kSmall);
   if (json["verdict"] == "correct") {
     EXPECT_TRUE(has_flag(json, "batch_dependent") || time_us(json) >= 0.8 * time_us(honest) ||
-                json["speedup_at_least"] < 1);
+                (json["speedup_at_least"].is_number() && json["speedup_at_least"] < 1));
   }
 }
 

@@ -214,12 +214,16 @@ std::expected<void, Fault> Reference::attach(unsigned slots) {
   return load_timed();
 }
 
-// As many slots as are planned, or half of them, and so on, where they do not fit.
+// As many slots as are planned, or half of them, and so on, where they do not fit beside the truth.
 std::expected<void, Fault> Reference::attach_planned() {
+  const bool truth_fits_one = truth_possible_;
   for (;;) {
     auto done = attach(static_cast<unsigned>(plan_.most_calls));
-    if (done || done.error().kind != FaultKind::out_of_memory || plan_.most_calls == 1) return done;
+    const bool lost_truth = done && truth_fits_one && !truth_possible_;
+    const bool too_many = lost_truth || (!done && done.error().kind == FaultKind::out_of_memory);
+    if (!too_many || plan_.most_calls == 1) return done;
     plan_ = measure::within_slots(plan_, plan_.most_calls / 2);
+    truth_possible_ = truth_fits_one;
   }
 }
 

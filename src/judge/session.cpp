@@ -97,7 +97,7 @@ std::expected<Check, Failure> Session::candidate_call(const Call& call,
       contestant_.turn(first_call_ ? options_.limits.first_call : options_.limits.call, tolerances);
   if (!turn) return std::unexpected(turn.error());
   if (first_call_) result_.phases_ms["first_call"] = turn->wall_us / 1000;
-  trial_us_ = turn->wall_us;
+  if (!first_call_) trial_us_ = turn->wall_us;  // the first may compile
   auto checks = contestant_.checks();
   if (!checks) return std::unexpected(checks.error());
   if (first_call_) {
@@ -316,19 +316,26 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
 }
 
 std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn>& candidate_stub) {
-  measure::TurnPlan plan = reference_.plan();
-  // So slow a candidate is known before it has made a turn of many calls.
+  const measure::TurnPlan planned = reference_.plan();
+  measure::TurnPlan plan = planned;
+  // A very slow candidate is known before it has made a turn of many calls.
   if (options_.calls == 0) plan = measure::shortened(plan, trial_us_, kMostRoughTurnUs);
   auto warm = warm_up(plan);
   if (!warm) return std::unexpected(warm.error());
-  // A much faster candidate than the reference has short turns: they get more calls. Not always
-  // enough at once: the first call of a turn is longer than the others.
   const auto& stub = candidate_stub.empty() ? reference_.stub_turns() : candidate_stub;
   const auto call_us = [&] {
     return (warm->shortest_us - measure::fit_overhead(stub).at(plan.max_calls)) / plan.max_calls;
   };
-  // And a slower one's get fewer.
-  if (options_.calls == 0) plan = measure::shortened(plan, call_us(), measure::kMostTurnUs);
+  if (options_.calls == 0) {
+    const auto fitting = measure::shortened(planned, call_us(), measure::kMostTurnUs);
+    const bool slow_in_trial_only = fitting.max_calls > plan.max_calls;
+    plan = fitting;
+    if (slow_in_trial_only) warm = warm_up(plan);
+    if (!warm) return std::unexpected(warm.error());
+  }
+  const bool was_slow = plan.max_calls < planned.max_calls;
+  // A much faster candidate than the reference has short turns: they get more calls. Not always
+  // enough at once: the first call of a turn is longer than the others.
   for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
     auto longer = measure::lengthened(plan, reference_.call_us(), call_us(),
                                       measure::kLeastGpuTurnUs, options_.timing_budget_ms);
@@ -378,7 +385,11 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   const auto intact = contestant_.params_intact();
   if (!intact) return std::unexpected(intact.error());
   if (!*intact) add_flag(result_.flags, "input_mutated");
-  return conclude(std::move(input), plan.max_calls);
+  if (auto done = conclude(std::move(input), plan.max_calls); !done) return done;
+  // It was slow until its turns were planned: so it has chosen how short they are.
+  if (was_slow && *result_.time_us * planned.max_calls < measure::kMostTurnUs / 3)
+    add_flag(result_.flags, "below_resolution");
+  return {};
 }
 
 std::expected<void, Failure> Session::self_reported() {

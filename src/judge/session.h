@@ -75,7 +75,7 @@ class Session {
   Clock::time_point deadline_;
   int disturbances_ = 0;
   bool first_call_ = true;
-  double trial_us_ = 0;     // the wall of the last untimed call
+  double trial_us_ = 0;     // the wall of the last untimed call but the first; 0: none
   bool may_plant_ = false;  // the planted transform was tried on this problem, and counts
 };
 

@@ -210,7 +210,8 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     steady.usual_jitter_us = std::numeric_limits<double>::infinity();
     const Interval known = widened(own, centre, steady, single);
     const Interval batch = widened(result.ci95, result.speedup, steady, at_max);
-    single_low = known.low * believed(single, input.forgeable_us);
+    single_low = widened(own, centre, input.process_spread, single).low *
+                 believed(single, input.forgeable_us);
     if (known.high < batch.low && first_call_surplus_us(singles, overheads, at_max, input) > 0) {
       sample = single;
       calls = 1;
