@@ -12,10 +12,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <random>
-#include <span>
 
-#include "flag/flag.h"
 #include "measure/speedup.h"
+#include "score/evaluation.h"
 
 namespace {
 
@@ -70,7 +69,7 @@ void report(const char* what, double reference_us, double factor, const Kernel& 
     const auto estimate = estimate_speedup(simulate(reference_us, kernel, noise, random));
     above += estimate.ci95.low > 1;
     verified += estimate.ci95.low > 1 && estimate.at_least > 1 &&
-                std::ranges::find(estimate.flags, "below_resolution") == estimate.flags.end();
+                std::ranges::none_of(estimate.flags, kb::score::disqualifies);
     batch += std::ranges::find(estimate.flags, "batch_dependent") != estimate.flags.end();
     at_least += estimate.at_least / runs;
   }

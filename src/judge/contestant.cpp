@@ -27,9 +27,9 @@ constexpr milliseconds kPrepareLimit{5'000};  // restoring buffers, collecting g
 constexpr std::uint64_t kMaxGatherBytes = std::uint64_t{2} << 30;  // of a view in a process
 constexpr std::uint64_t kMostSpanBytes = std::uint64_t{1} << 46;
 constexpr std::size_t kLeastHeapBytes = std::size_t{8} << 30;  // outputs may be views of more
+constexpr std::size_t kHeapFactor = 4;
 // However many calls a turn has, one that hangs is to be told in time.
 constexpr std::size_t kMostAwaited = 16;
-constexpr std::size_t kHeapFactor = 4;
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());

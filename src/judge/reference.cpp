@@ -34,6 +34,8 @@ constexpr int kRoughTurns = 5;         // to plan by, of one call, and of severa
 constexpr int kRoughCalls = 8;
 constexpr double kGpuColdUs = 1000;
 constexpr double kMostRehearsedUs = 5'000;
+static_assert(measure::gpu_turns(0).calls <= static_cast<int>(worker::kMaxCalls) &&
+              measure::kCpuTurns.calls <= static_cast<int>(worker::kMaxCalls));
 constexpr std::size_t kParamAlignment = 256;
 constexpr Tolerance kAnything{1e300, 1e300, 1e300};
 

@@ -24,6 +24,13 @@ int single_pairs_of(const TurnPlan& plan) {
   return plan.max_calls > 1 ? std::max(plan.pairs * 2 / 3, std::min(plan.pairs, 12)) : 0;
 }
 
+TurnPlan with_at_most(TurnPlan plan, double calls) {
+  if (calls >= plan.max_calls) return plan;
+  plan.max_calls = static_cast<int>(calls);
+  plan.single_pairs = single_pairs_of(plan);
+  return plan;
+}
+
 double call_us(double wall_us, int calls, const Overhead& overhead) {
   return std::max((wall_us - overhead.at(calls)) / calls, kFloorUs);
 }
@@ -196,7 +203,6 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   const auto pairs = pairs_with(input, max_calls);
   const Sample at_max = sample_of(pairs, overheads);
   Sample sample = at_max;
-  int calls = max_calls;
   double single_low = std::numeric_limits<double>::infinity();
   result.speedup = median(sample.ratios);
   result.ci95 = ratio_ci95(input, pairs, input.seed);
@@ -214,7 +220,6 @@ Speedup estimate_speedup(const SpeedupInput& input) {
                  believed(single, input.forgeable_us);
     if (known.high < batch.low && first_call_surplus_us(singles, overheads, at_max, input) > 0) {
       sample = single;
-      calls = 1;
       result.speedup = centre;
       result.ci95 = own;
       add_flag(result.flags, "batch_dependent");
@@ -254,7 +259,7 @@ Speedup estimate_speedup(const SpeedupInput& input) {
   if (overheads.capped || std::min(result.candidate_us, result.reference_us) < kResolutionUs ||
       share(candidate_stub, result.candidate_us) > kMaxJitterShare ||
       share(input.reference_stub, result.reference_us) > kMaxJitterShare ||
-      input.forgeable_us > kMaxForgedShare * result.candidate_us * calls)
+      input.forgeable_us > kMaxForgedShare * result.candidate_us * sample.calls)
     add_flag(result.flags, "below_resolution");
   return result;
 }
@@ -283,17 +288,11 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
 
 TurnPlan within_slots(TurnPlan plan, int most) {
   plan.most_calls = std::min(plan.most_calls, most);
-  plan.max_calls = std::min(plan.max_calls, most);
-  plan.single_pairs = single_pairs_of(plan);
-  return plan;
+  return with_at_most(plan, most);
 }
 
 TurnPlan shortened(TurnPlan plan, double candidate_us, double most_us) {
-  const double most = std::ceil(most_us / std::max(candidate_us, kFloorUs));
-  if (most >= plan.max_calls) return plan;
-  plan.max_calls = static_cast<int>(most);
-  plan.single_pairs = single_pairs_of(plan);
-  return plan;
+  return with_at_most(plan, std::ceil(most_us / std::max(candidate_us, kFloorUs)));
 }
 
 TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double least_us,

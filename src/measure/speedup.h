@@ -105,7 +105,7 @@ inline constexpr double kGpuForgeableUs = 75;
 struct Speedup {
   double speedup = 0;  ///< NaN without pairs
   Interval ci95;
-  double at_least = 0;      ///< of the speedup, with every doubt against the candidate; NaN as ci95
+  double at_least = 0;      ///< of the speedup, with doubts against the candidate; NaN as ci95
   double reference_us = 0;  ///< median time of one call
   double candidate_us = 0;
   double solo_us = 0;                ///< NaN without solo turns
@@ -148,8 +148,7 @@ struct TurnLimits {
 /// A CPU's doorbell jitters by some tens of microseconds a turn.
 inline constexpr TurnLimits kCpuTurns{4000, 16, 256u << 20};
 /// On a GPU the walls of turns of 0.5 to 12 ms alike have a standard deviation of 80 µs, of which
-/// 30 are the GPU's (docs/performance.md): of a turn of 6 ms the median of 30 pairs is known to 0.4
-/// %.
+/// 30 are the GPU's (docs/performance.md): the median of 30 pairs is known to 0.4 % of 6 ms.
 inline constexpr TurnLimits gpu_turns(std::size_t slot_bytes) {
   return {6000, 128, slot_bytes};
 }

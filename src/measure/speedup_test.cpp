@@ -31,15 +31,29 @@ class Machine {
   std::normal_distribution<double> jitter_;
 };
 
+void add_pairs(SpeedupInput& input, Machine& machine, int count, int calls, double reference_us,
+               double candidate_us) {
+  for (int i = 0; i < count; ++i)
+    input.pairs.push_back(
+        {calls, machine.wall(reference_us, calls), machine.wall(candidate_us, calls)});
+}
+
 SpeedupInput pairs_of(Machine& machine, double reference_us, double candidate_us, int calls,
                       int count) {
   SpeedupInput input;
   input.reference_stub = machine.stub();
   for (int i = 0; i < count; ++i) {
-    input.pairs.push_back(
-        {calls, machine.wall(reference_us, calls), machine.wall(candidate_us, calls)});
+    add_pairs(input, machine, 1, calls, reference_us, candidate_us);
     input.solo.push_back({calls, machine.wall(reference_us, calls)});
   }
+  return input;
+}
+
+// With what processes differ by on a GPU; no pairs yet.
+SpeedupInput gpu_input(const Machine& machine) {
+  SpeedupInput input;
+  input.reference_stub = machine.stub();
+  input.process_spread = kGpuProcessSpread;
   return input;
 }
 
@@ -125,10 +139,8 @@ TEST(Speedup, ChargesASuperbatchInFull) {
   Machine machine({150, 2}, 3);
   SpeedupInput input;
   input.reference_stub = machine.stub();
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({8, machine.wall(100, 8), machine.wall(100.0 / 8, 8)});
-  for (int i = 0; i < 10; ++i)
-    input.pairs.push_back({1, machine.wall(100, 1), machine.wall(100, 1)});
+  add_pairs(input, machine, 30, 8, 100, 100.0 / 8);
+  add_pairs(input, machine, 10, 1, 100, 100);
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 1, 0.1);
   EXPECT_EQ(estimate.pairs, 10);
@@ -138,13 +150,9 @@ TEST(Speedup, ChargesASuperbatchInFull) {
 // The same with what two processes differ by anyway: it is still far more than that.
 TEST(Speedup, ChargesASuperbatchThatLuckDoesNotExplain) {
   Machine machine({150, 2}, 3);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  input.process_spread = kGpuProcessSpread;
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({32, machine.wall(150, 32), machine.wall(150.0 / 16, 32)});
-  for (int i = 0; i < 10; ++i)
-    input.pairs.push_back({1, machine.wall(150, 1), machine.wall(150, 1)});
+  SpeedupInput input = gpu_input(machine);
+  add_pairs(input, machine, 30, 32, 150, 150.0 / 16);
+  add_pairs(input, machine, 10, 1, 150, 150);
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 1, 0.1);
   EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
@@ -153,13 +161,10 @@ TEST(Speedup, ChargesASuperbatchThatLuckDoesNotExplain) {
 // A process whose turns are all 40 us longer: seen by single calls of 33 us, and nobody's fault.
 TEST(Speedup, DoesNotTakeAnUnluckyProcessForASuperbatch) {
   Machine machine({150, 2}, 3);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  input.process_spread = kGpuProcessSpread;
-  for (int i = 0; i < 60; ++i)
-    input.pairs.push_back({128, machine.wall(33, 128), machine.wall(33, 128) + 40});
-  for (int i = 0; i < 12; ++i)
-    input.pairs.push_back({1, machine.wall(33, 1), machine.wall(33, 1) + 40});
+  SpeedupInput input = gpu_input(machine);
+  add_pairs(input, machine, 60, 128, 33, 33);
+  add_pairs(input, machine, 12, 1, 33, 33);
+  for (auto& pair : input.pairs) pair.candidate_wall_us += 40;
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 1, 0.02);
   EXPECT_THAT(estimate.flags, IsEmpty());
@@ -169,13 +174,9 @@ TEST(Speedup, DoesNotTakeAnUnluckyProcessForASuperbatch) {
 TEST(Speedup, ClaimsNoMoreOfAShortCallThanSingleCallsShow) {
   Machine machine({150, 2}, 3);
   for (const double call_us : {40.0, 160.0}) {
-    SpeedupInput input;
-    input.reference_stub = machine.stub();
-    input.process_spread = kGpuProcessSpread;
-    for (int i = 0; i < 60; ++i)
-      input.pairs.push_back({32, machine.wall(call_us, 32), machine.wall(call_us / 2, 32)});
-    for (int i = 0; i < 20; ++i)
-      input.pairs.push_back({1, machine.wall(call_us, 1), machine.wall(call_us / 1.6, 1)});
+    SpeedupInput input = gpu_input(machine);
+    add_pairs(input, machine, 60, 32, call_us, call_us / 2);
+    add_pairs(input, machine, 20, 1, call_us, call_us / 1.6);
     const auto estimate = estimate_speedup(input);
     EXPECT_NEAR(estimate.speedup, 2, 0.05);
     EXPECT_GT(estimate.ci95.low, 1.8);
@@ -190,13 +191,10 @@ TEST(Speedup, ClaimsNoMoreOfAShortCallThanSingleCallsShow) {
 // It makes single calls unsteady, so that they seem to say nothing.
 TEST(Speedup, IsNotFooledByUnsteadySingleCalls) {
   Machine machine({150, 2}, 3);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  input.process_spread = kGpuProcessSpread;
-  for (int i = 0; i < 60; ++i)
-    input.pairs.push_back({16, machine.wall(300, 16), machine.wall(60, 16)});
-  for (int i = 0; i < 20; ++i)
-    input.pairs.push_back({1, machine.wall(300, 1), machine.wall(i % 4 == 0 ? 1300 : 300, 1)});
+  SpeedupInput input = gpu_input(machine);
+  add_pairs(input, machine, 60, 16, 300, 60);
+  add_pairs(input, machine, 15, 1, 300, 300);
+  add_pairs(input, machine, 5, 1, 300, 1300);
   const auto estimate = estimate_speedup(input);
   EXPECT_THAT(estimate.flags, Contains("batch_dependent"));
   EXPECT_LT(estimate.speedup, 1.1);
@@ -207,15 +205,10 @@ TEST(Speedup, IsNotFooledByUnsteadySingleCalls) {
 TEST(Speedup, ReliesOnNoBatchThatForgesItsSingleCalls) {
   Machine machine({150, 2}, 20);
   const auto estimate = [&](double reference_us, double batched_us, double single_us, int calls) {
-    SpeedupInput input;
-    input.reference_stub = machine.stub();
-    input.process_spread = kGpuProcessSpread;
+    SpeedupInput input = gpu_input(machine);
     input.forgeable_us = kGpuForgeableUs;
-    for (int i = 0; i < 45; ++i)
-      input.pairs.push_back(
-          {calls, machine.wall(reference_us, calls), machine.wall(batched_us, calls)});
-    for (int i = 0; i < 30; ++i)
-      input.pairs.push_back({1, machine.wall(reference_us, 1), machine.wall(single_us, 1)});
+    add_pairs(input, machine, 45, calls, reference_us, batched_us);
+    add_pairs(input, machine, 30, 1, reference_us, single_us);
     return estimate_speedup(input);
   };
   for (const double call_us : {33.0, 100.0, 250.0}) {
@@ -233,13 +226,13 @@ TEST(Speedup, ReliesOnNoBatchThatForgesItsSingleCalls) {
 // less of its speedup.
 TEST(Speedup, DoesNotTakeAColdStartForABatch) {
   Machine machine({150, 2}, 5);
-  SpeedupInput input;
-  input.reference_stub = machine.stub();
-  input.process_spread = kGpuProcessSpread;
-  for (int i = 0; i < 45; ++i)
-    input.pairs.push_back({14, machine.wall(440, 14) + 130, machine.wall(160, 14) + 130});
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({1, machine.wall(570, 1), machine.wall(290, 1)});
+  SpeedupInput input = gpu_input(machine);
+  add_pairs(input, machine, 45, 14, 440, 160);
+  add_pairs(input, machine, 30, 1, 440, 160);
+  for (auto& pair : input.pairs) {
+    pair.reference_wall_us += 130;
+    pair.candidate_wall_us += 130;
+  }
   const auto estimate = estimate_speedup(input);
   EXPECT_THAT(estimate.flags, IsEmpty());
   EXPECT_GT(estimate.speedup, 2.5);
@@ -250,11 +243,9 @@ TEST(Speedup, KeepsTheBatchWhenSingleCallsAgree) {
   Machine machine({150, 2}, 3);
   SpeedupInput input;
   input.reference_stub = machine.stub();
-  for (int i = 0; i < 30; ++i)
-    input.pairs.push_back({8, machine.wall(100, 8), machine.wall(50, 8)});
+  add_pairs(input, machine, 30, 8, 100, 50);
   // Cold caches make single calls slower on both sides.
-  for (int i = 0; i < 10; ++i)
-    input.pairs.push_back({1, machine.wall(130, 1), machine.wall(65, 1)});
+  add_pairs(input, machine, 10, 1, 130, 65);
   const auto estimate = estimate_speedup(input);
   EXPECT_NEAR(estimate.speedup, 2, 0.05);
   EXPECT_THAT(estimate.flags, Not(Contains("batch_dependent")));
