@@ -56,7 +56,7 @@ SpeedupInput simulate(double reference_us, const Kernel& kernel, const Noise& no
     input.pairs.push_back({calls, reference, std::max(candidate, 1.0)});
   };
   for (int i = 0; i < plan.pairs; ++i) pair(plan.max_calls, kernel.call_us);
-  for (int i = 0; i < plan.single_pairs; ++i) pair(1, kernel.single_us);
+  for (int i = 0; i < plan.single_pairs(); ++i) pair(1, kernel.single_us);
   return input;
 }
 

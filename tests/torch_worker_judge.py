@@ -20,7 +20,7 @@ PACKAGE = os.path.join(ROOT, "python", "kernelbench_worker")
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 _FORMATS = dict(zip(DTYPES, "dfeHqihbB?"))
 RECORD_WORDS = 24
-MAX_CALLS = 128
+MAX_CALLS = 256
 PREPARE, RUN, LEAVE, LOCK = 1, 2, 3, 4
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _FUTEX = ctypes.c_long({"x86_64": 202, "aarch64": 98}[os.uname().machine])
@@ -243,7 +243,7 @@ class TestWorker:
         for i, slot in enumerate(slots):
             words[64 + i] = slot
             if seeds is not None:
-                struct.pack_into("<Q", self.memory, 768 + 8 * i, seeds[i])
+                struct.pack_into("<Q", self.memory, 1280 + 8 * i, seeds[i])
         go = words[0] + 1 & 0xFFFFFFFF
         start = time.perf_counter()
         words[0] = go

@@ -21,8 +21,8 @@ from .outputs import flatten, plain
 PAGE_BYTES = 4096
 # Places in the page, as u32 words.
 GO, DONE, COMMAND, NUM_CALLS, RESEED, STATUS, SLOTS = 0, 16, 32, 33, 34, 48, 64
-MAX_CALLS = 128
-SEEDS_BYTES = 768
+MAX_CALLS = 256
+SEEDS_BYTES = 1280
 PREPARE, RUN, LEAVE, LOCK = 1, 2, 3, 4
 OK, FAILED = 0, 1
 

@@ -25,6 +25,8 @@ namespace {
 // The reference is trusted to end, but a mistake in a problem file must not hang us for ever.
 constexpr milliseconds kReferenceLimit{600'000};
 constexpr int kSoloTurns = 12;
+constexpr int kLongSoloTurns = 6;  // on a GPU, whose long turns vary little
+constexpr double kLongTurnUs = 5000;
 constexpr double kMaxWidening = 256;
 constexpr double kMaxNormTolerance = 0.1;  // twice a relative norm error of 5 %
 constexpr int kErrorTrials = 2;
@@ -456,7 +458,7 @@ std::expected<void, Fault> Reference::measure_alone() {
   plan_ = measure::plan_turns(call_us_, slot_bytes, 10 + bytes_ms, options_.timing_budget_ms,
                               options_.pairs, limits);
   if (!options_.timing) plan_.max_calls = 1;
-  if (!spec_.repeatable) plan_.max_calls = 1, plan_.single_pairs = 0;
+  if (!spec_.repeatable) plan_ = measure::within_slots(plan_, 1);
   // On a CPU nothing can be gained by forging, so turns stay as they are planned.
   if (!gpu || !spec_.repeatable || !options_.sealed_timing()) plan_.most_calls = plan_.max_calls;
   return {};
@@ -489,7 +491,8 @@ std::expected<void, Fault> Reference::measure_overhead(int calls) {
 
 std::expected<std::span<const measure::Solo>, Fault> Reference::solo(int calls) {
   auto& turns = solo_[calls];
-  while (static_cast<int>(turns.size()) < kSoloTurns) {
+  const bool steady = device_.ends_turns() && calls * call_us_ >= kLongTurnUs;
+  while (static_cast<int>(turns.size()) < (steady ? kLongSoloTurns : kSoloTurns)) {
     const auto chosen = random_calls(calls, layout_.slots);
     std::vector<std::uint64_t> seeds(chosen.size());
     std::ranges::generate(seeds, secret_seed);

@@ -339,18 +339,15 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
     auto longer = measure::lengthened(plan, reference_.call_us(), call_us(),
                                       measure::kLeastGpuTurnUs, options_.timing_budget_ms);
-    if (longer.max_calls == plan.max_calls) break;
     if (options_.pairs > 0) longer.pairs = options_.pairs;
+    const bool as_long = longer.max_calls == plan.max_calls;
     plan = longer;
+    if (as_long) break;
     warm = warm_up(plan);
     if (!warm) return std::unexpected(warm.error());
   }
   const auto slots = static_cast<unsigned>(plan.max_calls);
-  if (!warm->may_batch) {
-    plan.max_calls = 1;
-    plan.pairs = reference_.plan().pairs;
-    plan.single_pairs = 0;
-  }
+  if (!warm->may_batch) plan = measure::within_slots(plan, 1);
 
   measure::SpeedupInput input;
   input.reference_stub = reference_.stub_turns();
@@ -364,7 +361,7 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   // balanced over each two pairs.
   std::mt19937_64 random(secret_seed());
   std::vector<int> sizes(static_cast<std::size_t>(plan.pairs), plan.max_calls);
-  sizes.insert(sizes.end(), static_cast<std::size_t>(plan.single_pairs), 1);
+  sizes.insert(sizes.end(), static_cast<std::size_t>(plan.single_pairs()), 1);
   std::ranges::shuffle(sizes, random);
   std::vector<bool> candidate_first(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); i += 2) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <numbers>
 #include <random>
 
 #include "flag/flag.h"
@@ -17,18 +18,25 @@ constexpr double kDisturbed = 1.02;
 // A time is never taken as less than this, so that a ratio stays finite where jitter exceeds the
 // call.
 constexpr double kFloorUs = 0.05;
+constexpr double kShortCallUs = 1000, kLongCallUs = 200'000;
 constexpr int kFewestPairs = 10;
+constexpr int kPairs = 30, kPairsOfShortCalls = 45;
+constexpr int kSingles = 12, kSinglesOfShortCalls = 24;
+constexpr int kFewestTurns = 24;     // of each side: they are checks, too
 constexpr double kCallsOfAPair = 3;  // two timed turns and the expected outputs
-
-int single_pairs_of(const TurnPlan& plan) {
-  return plan.max_calls > 1 ? std::max(plan.pairs * 2 / 3, std::min(plan.pairs, 12)) : 0;
-}
 
 TurnPlan with_at_most(TurnPlan plan, double calls) {
   if (calls >= plan.max_calls) return plan;
   plan.max_calls = static_cast<int>(calls);
-  plan.single_pairs = single_pairs_of(plan);
+  plan.pairs = std::max(plan.pairs, plan.most_pairs);  // shorter turns tell less
   return plan;
+}
+
+// After how many pairs the median of their ratios is known to kMedianKnownTo: its standard
+// deviation is sqrt(pi / 2) of the mean's, and a ratio has the jitter of two turns.
+double pairs_needed(double turn_us, double jitter_us) {
+  const double ratio = std::numbers::sqrt2 * jitter_us / std::max(turn_us, kFloorUs);
+  return std::numbers::pi / 2 * std::pow(ratio / kMedianKnownTo, 2);
 }
 
 double call_us(double wall_us, int calls, const Overhead& overhead) {
@@ -277,12 +285,22 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   plan.most_calls = std::max(plan.max_calls, within(kMostLengthened));
   const double cost_ms = pair_ms + kCallsOfAPair * call_us * plan.max_calls / 1000;
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
+  if (forced_pairs > 0) {
+    plan.pairs = plan.most_pairs = forced_pairs;
+    plan.singles = std::max(forced_pairs * 2 / 3, std::min(forced_pairs, kSingles));
+    return plan;
+  }
+  const bool short_call = call_us < kShortCallUs;
+  plan.singles = short_call ? kSinglesOfShortCalls : kSingles;
   // A slow call's wall is the call, a small one's is more of jitter.
-  const int least = call_us >= 200'000 ? kFewestPairs : 30;
-  const int most = call_us >= 1000 ? 30 : 45;
-  plan.pairs =
-      forced_pairs > 0 ? forced_pairs : std::clamp(static_cast<int>(affordable), least, most);
-  plan.single_pairs = single_pairs_of(plan);
+  plan.most_pairs = call_us >= kLongCallUs ? kFewestPairs : kPairs;
+  const double most = short_call ? kPairsOfShortCalls : plan.most_pairs;
+  const double fewest =
+      std::clamp(kFewestTurns - plan.single_pairs(), kFewestPairs, plan.most_pairs);
+  const double needed =
+      std::clamp(std::ceil(pairs_needed(call_us * plan.max_calls, limits.jitter_us)), fewest, most);
+  plan.pairs = static_cast<int>(
+      std::clamp(affordable, std::min(needed, static_cast<double>(plan.most_pairs)), needed));
   return plan;
 }
 
@@ -301,12 +319,16 @@ TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double l
   const double wanted = std::ceil(least_us / std::max(candidate_us, kFloorUs));
   const double payable = 2 * budget_ms / (kFewestPairs * call_ms);
   const double calls = std::min({wanted, payable, static_cast<double>(plan.most_calls)});
-  if (calls < plan.max_calls + 1) return plan;
-  plan.max_calls = static_cast<int>(calls);
+  int fewest = plan.pairs;
+  if (calls >= plan.max_calls + 1) {
+    plan.max_calls = static_cast<int>(calls);
+    fewest = std::min(fewest, kFewestPairs);
+  }
+  const double needed =
+      std::clamp<double>(std::ceil(pairs_needed(candidate_us * plan.max_calls, kGpuJitterUs)),
+                         plan.pairs, std::max(plan.pairs, plan.most_pairs));
   const double affordable = budget_ms / (call_ms * plan.max_calls);
-  plan.pairs =
-      std::clamp(static_cast<int>(affordable), std::min(kFewestPairs, plan.pairs), plan.pairs);
-  plan.single_pairs = single_pairs_of(plan);
+  plan.pairs = static_cast<int>(std::clamp<double>(affordable, fewest, needed));
   return plan;
 }
 

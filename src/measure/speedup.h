@@ -134,43 +134,55 @@ Speedup estimate_speedup(const SpeedupInput& input);
 
 /// How many calls the turns of a measurement have.
 struct TurnPlan {
-  int max_calls = 1;     ///< K of most pairs
-  int most_calls = 1;    ///< what max_calls may be raised to: so many slots there are
-  int pairs = 30;        ///< with max_calls
-  int single_pairs = 0;  ///< extra pairs with K = 1, mixed in; 0 when max_calls is 1
+  int max_calls = 1;    ///< K of most pairs
+  int most_calls = 1;   ///< what max_calls may be raised to: so many slots there are
+  int pairs = 30;       ///< with max_calls
+  int most_pairs = 30;  ///< what `lengthened` may raise pairs to
+  int singles = 0;      ///< extra pairs with K = 1 where max_calls is more
+  int single_pairs() const { return max_calls > 1 ? singles : 0; }
 };
 /// What turns aim at, and what bounds them.
 struct TurnLimits {
   double turn_us = 0;          ///< aimed at
   int calls = 1;               ///< at most
   std::size_t slot_bytes = 0;  ///< of all slots, at most
+  /// Standard deviation of a turn's wall, whatever its length. Unknown: no plan has fewer pairs for
+  /// its turns being long.
+  double jitter_us = std::numeric_limits<double>::infinity();
 };
-/// A CPU's doorbell jitters by some tens of microseconds a turn.
-inline constexpr TurnLimits kCpuTurns{4000, 16, 256u << 20};
-/// On a GPU the walls of turns of 0.5 to 12 ms alike have a standard deviation of 80 µs, of which
-/// 30 are the GPU's (docs/performance.md): the median of 30 pairs is known to 0.4 % of 6 ms.
+/// A CPU's doorbell jitters by some tens of microseconds a turn, and its calls in proportion.
+inline constexpr TurnLimits kCpuTurns{.turn_us = 4000, .calls = 16, .slot_bytes = 256u << 20};
+/// On a GPU walls of turns of 0.5 to 12 ms alike vary by 80 µs, of which 30 are the GPU's
+/// (docs/performance.md). So one long turn is worth many short ones: what is known of a call after
+/// n turns of K calls goes with K * sqrt(n), what they cost with K * n.
+inline constexpr double kGpuJitterUs = 80;
 inline constexpr TurnLimits gpu_turns(std::size_t slot_bytes) {
-  return {6000, 128, slot_bytes};
+  return {.turn_us = 10'000, .calls = 256, .slot_bytes = slot_bytes, .jitter_us = kGpuJitterUs};
 }
+/// To how much of it the median of a plan's ratios should be known, as a standard deviation.
+inline constexpr double kMedianKnownTo = 0.0035;
 /// Of a candidate's turn: so slow a one needs no fine scale.
 inline constexpr double kMostTurnUs = 30'000;
 /// What turns of any candidate may come to, as far as slots allow.
 inline constexpr int kMostLengthened = 16;
 /// `call_us`: the reference's time of one call; `slot_bytes`: inputs and outputs of one call;
 /// `pair_ms`: what one pair costs beside its calls. All are known before the first pair, and the
-/// plan is not changed while looking at results. Pairs: by the budget 30 to 45 for calls under a
-/// millisecond, 30 above, 10 from 200 ms up. K: as many calls as make `limits.turn_us`, within the
-/// other limits.
+/// plan is not changed while looking at results. K: as many calls as make `limits.turn_us`, within
+/// the other limits. Pairs: 30, by the budget up to 45 for calls under a millisecond, 10 from 200
+/// ms up; fewer where kMedianKnownTo needs fewer, but 24 turns in all, because a turn is a check,
+/// too.
 TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, double budget_ms,
                     int forced_pairs, const TurnLimits& limits);
 /// The plan for a candidate that takes `candidate_us` a call and is much slower than the reference:
-/// as many calls as make its turns take `most_us`, one at least.
+/// as many calls as make its turns take `most_us`, one at least. Fewer calls have more pairs, up to
+/// most_pairs, here and in within_slots.
 TurnPlan shortened(TurnPlan plan, double candidate_us, double most_us);
 /// The plan with no more calls than `most`, nor slots.
 TurnPlan within_slots(TurnPlan plan, int most);
-/// The plan for a candidate that takes `candidate_us` a call: where its turns would be shorter than
-/// `least_us`, the turns of both sides get more calls, as far as most_calls goes and ten pairs fit
-/// twice the budget; then fewer pairs where they do not fit it, ten at least. `call_us` as above.
+/// The plan of a GPU's turns for a candidate that takes `candidate_us` a call: where its turns
+/// would be shorter than `least_us`, the turns of both sides get more calls, as far as most_calls
+/// goes and ten pairs fit twice the budget. Then as many pairs as its turns need, up to most_pairs,
+/// and fewer where they do not fit the budget, ten at least. `call_us` as above.
 TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double least_us,
                     double budget_ms);
 

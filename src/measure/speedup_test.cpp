@@ -334,32 +334,52 @@ TEST(Overhead, IsFittedFromTwoNumbersOfCalls) {
 
 TEST(TurnPlan, HasOneCallFromFourMillisecondsUp) {
   EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurns).max_calls, 1);
-  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurns).single_pairs, 0);
+  EXPECT_EQ(plan_turns(4500, 1 << 20, 20, 6000, 0, kCpuTurns).single_pairs(), 0);
 }
 
 TEST(TurnPlan, BatchesSmallCallsAndMixesInSingleOnes) {
   const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, kCpuTurns);
   EXPECT_EQ(plan.max_calls, 8);
-  EXPECT_GT(plan.single_pairs, 0);
+  EXPECT_EQ(plan.single_pairs(), 24);
   EXPECT_EQ(plan_turns(1, 16, 20, 6000, 0, kCpuTurns).max_calls, 16);
 }
 
-// As many calls as make 6 ms, as far as their slots fit; room for sixteen.
+// As many calls as make 10 ms, as far as their slots fit; room for sixteen.
 TEST(TurnPlan, OfAGpuHasLongTurns) {
   const auto limits = gpu_turns(std::size_t{14} << 30);
+  EXPECT_EQ(plan_turns(2300, std::size_t{1} << 30, 20, 6000, 0, limits).max_calls, 5);
   EXPECT_EQ(plan_turns(2300, std::size_t{4} << 30, 20, 6000, 0, limits).max_calls, 3);
   EXPECT_EQ(plan_turns(2300, std::size_t{7} << 30, 20, 6000, 0, limits).max_calls, 2);
   EXPECT_EQ(plan_turns(2300, std::size_t{15} << 30, 20, 6000, 0, limits).max_calls, 1);
   const auto small = plan_turns(33, 8 << 20, 20, 6000, 0, limits);
-  EXPECT_EQ(small.max_calls, 128);
-  EXPECT_EQ(small.most_calls, 128);
-  EXPECT_EQ(plan_turns(100, 8 << 20, 20, 6000, 0, limits).max_calls, 60);
+  EXPECT_EQ(small.max_calls, 256);
+  EXPECT_EQ(small.most_calls, 256);
+  EXPECT_EQ(plan_turns(100, 8 << 20, 20, 6000, 0, limits).max_calls, 100);
   EXPECT_EQ(plan_turns(500, 1 << 30, 20, 6000, 0, limits).most_calls, 14);
+}
+
+// 80 us of 11.5 ms are 0.7 %, of a ratio 1 %: the median of 12 is known to 0.35 %.
+TEST(TurnPlan, OfAGpuHasFewPairsOfLongTurns) {
+  const auto limits = gpu_turns(std::size_t{14} << 30);
+  const auto pairs = [&](double call_us, std::size_t slot_bytes) {
+    return plan_turns(call_us, slot_bytes, 20, 6000, 0, limits).pairs;
+  };
+  EXPECT_EQ(pairs(2300, std::size_t{1} << 30), 13);  // 5 calls
+  EXPECT_EQ(pairs(2300, std::size_t{4} << 30), 30);  // 3 calls
+  EXPECT_EQ(pairs(400, 1 << 20), 17);                // 25 calls
+  EXPECT_EQ(pairs(33, 1 << 20), 23);                 // 256 calls
+  EXPECT_EQ(pairs(10, 1 << 20), 45);                 // 256 calls
+  // Without single calls beside them there are more, as each of them is a check.
+  EXPECT_EQ(pairs(50'000, 1 << 20), 24);
+  EXPECT_EQ(pairs(500'000, 1 << 20), 10);
+  const TurnLimits endless{.turn_us = 1e9, .calls = 100, .slot_bytes = 1 << 30, .jitter_us = 80};
+  EXPECT_EQ(plan_turns(900, 1 << 20, 20, 6000, 0, endless).pairs, 10);
 }
 
 // However long a call takes; not more than fit.
 TEST(TurnPlan, HasAsManyCallsAsItsLimitsWhereTurnsAreToBeEndless) {
-  const TurnLimits limits{std::numeric_limits<double>::infinity(), 5, 256u << 20};
+  const TurnLimits limits{
+      .turn_us = std::numeric_limits<double>::infinity(), .calls = 5, .slot_bytes = 256u << 20};
   const auto plan = plan_turns(50'000, 1 << 20, 20, 6000, 0, limits);
   EXPECT_EQ(plan.max_calls, 5);
   EXPECT_EQ(plan.most_calls, 5);
@@ -380,19 +400,24 @@ TEST(TurnPlan, FitsTheBudgetWithinBounds) {
   EXPECT_EQ(plan_turns(500'000, 1 << 20, 20, 6000, 100, kCpuTurns).pairs, 100);
 }
 
-// Ten candidates' calls of 60 us make a turn of over 500 us; the reference's turn takes what it
-// must.
+// Nine of the candidate's calls of 60 us make a turn of over 500 us; the reference's turn takes
+// what it must, and the budget says how often.
 TEST(TurnPlan, GetsLongerForAFastCandidate) {
-  const auto plan = plan_turns(6000, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
+  const auto plan = plan_turns(12'000, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
   ASSERT_EQ(plan.max_calls, 1);
   EXPECT_EQ(plan.most_calls, 16);
-  const auto longer = lengthened(plan, 6000, 60, kLeastGpuTurnUs, 6000);
+  EXPECT_EQ(plan.pairs, 24);
+  const auto longer = lengthened(plan, 12'000, 60, kLeastGpuTurnUs, 6000);
   EXPECT_EQ(longer.max_calls, 9);
-  EXPECT_EQ(longer.pairs, 30);
-  EXPECT_EQ(longer.single_pairs, 20);
-  EXPECT_EQ(lengthened(plan, 6000, 600, kLeastGpuTurnUs, 6000).max_calls, 1);
-  EXPECT_EQ(lengthened(plan, 6000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
-  EXPECT_EQ(lengthened(plan, 6000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
+  EXPECT_EQ(longer.pairs, 18);
+  EXPECT_EQ(longer.single_pairs(), 12);
+  EXPECT_EQ(lengthened(plan, 12'000, 0, kLeastGpuTurnUs, 6000).max_calls, 16);
+  EXPECT_EQ(lengthened(plan, 12'000, -5, kLeastGpuTurnUs, 6000).max_calls, 16);
+  // Long enough, but short: as many pairs as there may be.
+  const auto more = lengthened(plan, 12'000, 600, kLeastGpuTurnUs, 6000);
+  EXPECT_EQ(more.max_calls, 1);
+  EXPECT_EQ(more.pairs, 30);
+  EXPECT_EQ(lengthened(plan, 12'000, 12'000, kLeastGpuTurnUs, 6000).pairs, 24);
 }
 
 TEST(TurnPlan, GetsNoLongerThanSlotsAndBudgetAllow) {
@@ -406,29 +431,42 @@ TEST(TurnPlan, GetsNoLongerThanSlotsAndBudgetAllow) {
   EXPECT_EQ(longer.pairs, 10);
 }
 
-TEST(TurnPlan, FitsFewerSlots) {
+// Where nothing is lengthened the budget takes no pair away: on a CPU, say.
+TEST(TurnPlan, StaysAsItIsForACandidateLikeTheReference) {
+  const auto plan = plan_turns(100'000, 1 << 20, 20, 6000, 0, kCpuTurns);
+  const auto same = lengthened(plan, 100'000, 100'000, kLeastGpuTurnUs, 6000);
+  EXPECT_EQ(same.max_calls, 1);
+  EXPECT_EQ(same.pairs, 30);
+}
+
+TEST(TurnPlan, FitsFewerSlotsWithMorePairs) {
   const auto plan = plan_turns(500, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
+  ASSERT_EQ(plan.max_calls, 20);
+  EXPECT_EQ(within_slots(plan, 20).pairs, plan.pairs);
   const auto fewer = within_slots(plan, 8);
   EXPECT_EQ(fewer.max_calls, 8);
   EXPECT_EQ(fewer.most_calls, 8);
-  EXPECT_EQ(fewer.single_pairs, plan.single_pairs);
-  EXPECT_EQ(within_slots(plan, 1).single_pairs, 0);
+  EXPECT_EQ(fewer.pairs, 30);
+  EXPECT_EQ(fewer.single_pairs(), plan.single_pairs());
+  EXPECT_EQ(within_slots(plan, 1).single_pairs(), 0);
 }
 
 TEST(TurnPlan, GetsShorterForASlowCandidate) {
   const auto plan = plan_turns(50, 1 << 20, 20, 6000, 0, gpu_turns(std::size_t{7} << 30));
-  ASSERT_EQ(plan.max_calls, 120);
-  EXPECT_EQ(shortened(plan, 200, kMostTurnUs).max_calls, 120);
+  ASSERT_EQ(plan.max_calls, 200);
+  EXPECT_EQ(shortened(plan, 150, kMostTurnUs).max_calls, 200);
   EXPECT_EQ(shortened(plan, 3000, kMostTurnUs).max_calls, 10);
   const auto single = shortened(plan, 1e6, kMostTurnUs);
   EXPECT_EQ(single.max_calls, 1);
-  EXPECT_EQ(single.single_pairs, 0);
-  EXPECT_EQ(single.pairs, plan.pairs);
+  EXPECT_EQ(single.single_pairs(), 0);
+  EXPECT_EQ(single.pairs, 30);
 }
 
 TEST(TurnPlan, OfFewPairsStaysOfFewPairs) {
   const auto plan = plan_turns(4000, 1 << 20, 20, 6000, 4, gpu_turns(std::size_t{7} << 30));
+  EXPECT_EQ(plan.single_pairs(), 4);
   EXPECT_EQ(lengthened(plan, 4000, 60, kLeastGpuTurnUs, 6000).pairs, 4);
+  EXPECT_EQ(within_slots(plan, 1).pairs, 4);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace kb::worker {
 
-inline constexpr std::uint32_t kMaxCalls = 128;
+inline constexpr std::uint32_t kMaxCalls = 256;
 
 enum class Command : std::uint32_t { prepare = 1, run = 2, leave = 3, lock = 4 };
 
@@ -26,11 +26,11 @@ struct Doorbell {
   std::uint32_t status;  // 192
   std::array<std::byte, 60> pad3;
   std::array<std::uint32_t, kMaxCalls> slot;       // 256
-  std::array<std::uint64_t, kMaxCalls> call_seed;  // 768
+  std::array<std::uint64_t, kMaxCalls> call_seed;  // 1280
 };
 static_assert(offsetof(Doorbell, done) == 64 && offsetof(Doorbell, command) == 128);
 static_assert(offsetof(Doorbell, status) == 192 && offsetof(Doorbell, slot) == 256);
-static_assert(offsetof(Doorbell, call_seed) == 768 && sizeof(Doorbell) <= 4096);
+static_assert(offsetof(Doorbell, call_seed) == 1280 && sizeof(Doorbell) <= 4096);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// Sleeps until `*word != seen`, a wake-up, a signal or `limit_ns` (negative: no limit).

@@ -66,7 +66,7 @@ TEST(Layout, IsDescribedAsTheProtocolSays) {
   const auto layout = plan_layout(problem, 2, {{"outputs"}}, true);
   const auto json = to_json(layout, problem, "cpu");
   EXPECT_EQ(json["size"], layout.size);
-  EXPECT_EQ(json["max_calls"], 128);
+  EXPECT_EQ(json["max_calls"], 256);
   EXPECT_EQ(json["params"][0]["name"], "w");
   EXPECT_EQ(json["inputs"][1][0]["offset"], layout.inputs[1][0]);
   EXPECT_EQ(json["inputs"][1][1]["value"], 2);
