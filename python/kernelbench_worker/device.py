@@ -178,20 +178,20 @@ class Cuda:
 
     def locator(self, data):
         data_start, data_size, heap = data.address, data.size, self._heap
-        heap_start, heap_size = (heap.address, heap.size) if heap else (0, 0)
+        # Without a heap, which is the reference, nobody reads where outputs are; the steps to say so are
+        # a candidate's.
+        home, start, size = (IN_HEAP, heap.address, heap.size) if heap else (IN_PROCESS, 0, 1 << 64)
 
         def locate(tensor):
             address = tensor.data_ptr()
-            if 0 <= (offset := address - heap_start) < heap_size:
-                return tensor, IN_HEAP, offset
+            if 0 <= (offset := address - start) < size:
+                return tensor, home, offset
             if 0 <= (offset := address - data_start) < data_size:
                 return tensor, IN_DATA, offset
-            if not heap:
-                return tensor, IN_PROCESS, address
             if not address:  # no elements
                 return tensor, IN_DATA, 0
             copy = tensor.clone()
-            if not 0 <= (offset := copy.data_ptr() - heap_start) < heap_size:
+            if not 0 <= (offset := copy.data_ptr() - start) < size:
                 raise TypeError("forward returned a tensor that cannot be copied to where the judge can see it")
             return copy, IN_HEAP, offset
 

@@ -181,7 +181,8 @@ std::expected<void, Failure> Contestant::load() {
   return {};
 }
 
-std::expected<void, Failure> Contestant::prepare_turn(bool timed) {
+std::expected<void, Failure> Contestant::prepare_turn(bool timed, worker::CpuChoice cpu) {
+  worker_.bind_cpu(cpu);
   // A native worker has nothing to prepare: not waking it leaves it no untimed moment.
   if (native()) return {};
   const bool rehearse = timed && reference_.rehearses() && !calls_.empty();

@@ -54,8 +54,9 @@ class Contestant {
   /// Attaches, loads and constructs the candidate, and enters turn mode. Frozen afterwards.
   std::expected<void, Failure> load();
   /// Buffers restored, outputs of the last turn forgotten, and, for a `timed` turn, a call
-  /// rehearsed as the reference does. Frozen afterwards. Comes before a turn is armed.
-  std::expected<void, Failure> prepare_turn(bool timed);
+  /// rehearsed as the reference does; on that CPU, as the turn. Frozen afterwards. Comes before a
+  /// turn is armed.
+  std::expected<void, Failure> prepare_turn(bool timed, worker::CpuChoice cpu);
   /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
   /// slots.
   void fill(std::span<const worker::Call> calls);

@@ -77,7 +77,7 @@ class Reference {
   void pause() { worker_.pause(); }
   /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
   /// is not ours ran on the device, as judge::arm_turn does.
-  std::expected<void, worker::Fault> prepare_turn();
+  std::expected<void, worker::Fault> prepare_turn(worker::CpuChoice cpu);
   int arm_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn();
   /// Are torch workers to rehearse a call before a turn? Some milliseconds lie between two turns of

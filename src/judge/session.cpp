@@ -85,7 +85,7 @@ std::expected<void, Failure> Session::blame() {
 
 std::expected<Check, Failure> Session::candidate_call(const Call& call,
                                                       std::span<const Tolerance> tolerances) {
-  if (auto prepared = contestant_.prepare_turn(false); !prepared)
+  if (auto prepared = contestant_.prepare_turn(false, std::nullopt); !prepared)
     return std::unexpected(prepared.error());
   contestant_.arm_untimed(std::span(&call, 1));
   if (!device_.idle()) {
@@ -259,12 +259,13 @@ std::expected<Session::Warm, Failure> Session::warm_up(const measure::TurnPlan& 
     const auto calls = random_calls(plan.max_calls, slots);
     if (round == 0)
       if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-    if (auto prepared = our(reference_.prepare_turn()); !prepared)
+    const auto cpu = draw_cpu(device_);
+    if (auto prepared = our(reference_.prepare_turn(cpu)); !prepared)
       return std::unexpected(prepared.error());
     reference_.arm_turn(calls);
     if (auto timed = reference_.turn(); !timed)
       return std::unexpected(our(std::unexpected(timed.error())).error());
-    if (auto prepared = contestant_.prepare_turn(true); !prepared)
+    if (auto prepared = contestant_.prepare_turn(true, cpu); !prepared)
       return std::unexpected(prepared.error());
     if (auto calm = disturbed(contestant_.arm_turn(calls)); !calm)
       return std::unexpected(calm.error());
@@ -283,10 +284,11 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
   if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
   reference_.pause();
   measure::Pair pair{static_cast<int>(calls.size()), 0, 0};
+  const auto cpu = draw_cpu(device_);
   for (const bool candidate_turn : {candidate_first, !candidate_first}) {
     // Each side right before its own turn: who is prepared last would be the warmer one.
     auto prepared =
-        candidate_turn ? contestant_.prepare_turn(true) : our(reference_.prepare_turn());
+        candidate_turn ? contestant_.prepare_turn(true, cpu) : our(reference_.prepare_turn(cpu));
     if (!prepared) return std::unexpected(prepared.error());
     const int times = candidate_turn ? contestant_.arm_turn(calls) : reference_.arm_turn(calls);
     if (auto calm = disturbed(times); !calm) return std::unexpected(calm.error());

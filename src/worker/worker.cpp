@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "worker/channel.h"
+#include "worker/cpus.h"
 
 namespace kb::worker {
 namespace {
@@ -244,6 +245,16 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   auto turn = answer(limit, true);
   if (!turn) return std::unexpected(turn.error());
   return {};
+}
+
+void Worker::bind_cpu(CpuChoice choice) {
+  if (!choice && cpus_.empty()) return;
+  const auto program = process_->program_pid();
+  if (!program) return;  // its next answer says so
+  if (cpus_.empty()) cpus_ = cpus_of(*program);
+  if (cpus_.empty()) return;
+  const std::span<const int> all(cpus_);
+  (void)bind_to_cpus(*program, choice ? all.subspan(*choice % all.size(), 1) : all);
 }
 
 std::expected<void, Fault> Worker::prepare(milliseconds limit,

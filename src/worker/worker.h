@@ -40,6 +40,9 @@ struct Call {
   std::uint64_t call_seed = 0;
 };
 
+/// Which of its CPUs a worker's main thread is to run on: this modulo their number. None: any.
+using CpuChoice = std::optional<std::uint64_t>;
+
 struct Turn {
   double done_us = 0;  ///< from the thaw until `done` was seen; explains, is never credited
   double wall_us = 0;  ///< from just before the thaw until the turn was over: see Closing
@@ -71,6 +74,10 @@ class Worker {
   /// Enters turn mode and freezes. `fields` are added to the request.
   std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock,
                                          nlohmann::json fields = nlohmann::json::object());
+  /// Before a turn is prepared or armed. Workers that had the same CPUs when they were bound first
+  /// share one by the same choice. Threads that it starts while it is bound are bound with it, so
+  /// it should have made its first call before.
+  void bind_cpu(CpuChoice choice);
   /// Between turns, untimed. A torch worker then makes a call on what `rehearse`, a slot, has from
   /// earlier; nobody looks at what comes out.
   std::expected<void, Fault> prepare(milliseconds limit,
@@ -117,6 +124,7 @@ class Worker {
   FileDescriptor socket_;
   std::unique_ptr<cpu::SharedMemory> control_;
   std::uint32_t sequence_ = 0;
+  std::vector<int> cpus_;  // that it had before it was bound; empty: it never was
   bool in_turns_ = false;
 };
 
