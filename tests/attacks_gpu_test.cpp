@@ -236,7 +236,7 @@ TEST_F(Attack, SpinIsCharged) {
 TEST_F(Attack, Superbatch) {
   const std::string before = R"(
 struct Slot { const float* x; float* y; };
-__constant__ Slot slots[128];
+__constant__ Slot slots[256];
 __global__ void all(int count, int64_t n) {
   for (int s = 0; s < count; ++s)
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
@@ -255,6 +255,7 @@ std::chrono::steady_clock::time_point last;)";
   if (first) all<<<132, 1024, 0, stream>>>((int)known.size(), kb_numel(&call->inputs[0]));)";
   const auto honest = judge(kernel("", "launch(call, stream);"), kSmall);
   const auto json = judge(kernel(before, body), kSmall);
+  EXPECT_NE(json["verdict"], "runtime_error");  // that would be no attack
   if (json["verdict"] == "correct") {
     EXPECT_TRUE(has_flag(json, "batch_dependent") || time_us(json) >= 0.8 * time_us(honest) ||
                 (json["speedup_at_least"].is_number() && json["speedup_at_least"] < 1));

@@ -85,6 +85,8 @@ class Reference {
   /// would come 0.1 ms late, and not by the same in two processes. Not on a CPU, whose caches are
   /// flushed; nor where calls are long, or leave other inputs behind than they found.
   bool rehearses() const;
+  /// Do its timed turns run on the CPUs that they are given?
+  bool stays_bound() const { return timed_.stays_bound(); }
   /// How many turns of its own, taken before there was a candidate, were disturbed.
   int disturbances() const { return disturbances_; }
   /// The same of turns alone that were taken since, beside a candidate or its remains; counted from

@@ -356,7 +356,6 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   input.candidate_stub = candidate_stub;
   input.seed = secret_seed();
   const bool gpu = device_.ends_turns();
-  input.process_spread = gpu ? measure::kGpuProcessSpread : measure::kCpuProcessSpread;
   input.forgeable_us = gpu ? measure::kGpuForgeableUs : 0;
 
   // The order of everything is drawn before the first pair: sizes shuffled, and who goes first
@@ -381,6 +380,10 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
     if (!taken) return std::unexpected(taken.error());
     input.pairs.push_back(*taken);
   }
+  const bool one_cpu = reference_.stays_bound() && contestant_.worker().stays_bound();
+  input.process_spread = !gpu      ? measure::kCpuProcessSpread
+                         : one_cpu ? measure::kGpuProcessSpread
+                                   : measure::kUnboundGpuProcessSpread;
   const auto intact = contestant_.params_intact();
   if (!intact) return std::unexpected(intact.error());
   if (!*intact) add_flag(result_.flags, "input_mutated");

@@ -168,14 +168,13 @@ double believed(const Sample& sample, double forgeable_us) {
 // microseconds: at least, with 95 % confidence. Both start cold; what only one of them has is the
 // work of more than one call.
 double first_call_surplus_us(const std::vector<Pair>& singles, const Overheads& overheads,
-                             const Sample& at_max, const SpeedupInput& input) {
+                             const Sample& at_max, double doubtful_us, std::uint64_t seed) {
   const double later_us = median(at_max.candidate_us) - median(at_max.reference_us) +
                           overheads.candidate.at(1) - overheads.reference.at(1);
   std::vector<double> surplus_us;
   for (const auto& pair : singles)
     surplus_us.push_back(pair.candidate_wall_us - pair.reference_wall_us - later_us);
-  return median_ci95(surplus_us, input.seed + 3).low -
-         1.96 * std::hypot(input.process_spread.turn_us, input.process_spread.turn_us);
+  return median_ci95(surplus_us, seed).low - 1.96 * std::numbers::sqrt2 * doubtful_us;
 }
 
 }  // namespace
@@ -219,14 +218,16 @@ Speedup estimate_speedup(const SpeedupInput& input) {
     const Sample single = sample_of(singles, overheads);
     const Interval own = ratio_ci95(input, singles, input.seed + 2);
     const double centre = median(single.ratios);
+    ProcessSpread doubtful = input.process_spread;
+    doubtful.turn_us = std::max(doubtful.turn_us, doubtful.doubt_us);
     // Without its jitter, which a candidate could make: it sees how many calls a turn has.
-    ProcessSpread steady = input.process_spread;
+    ProcessSpread steady = doubtful;
     steady.usual_jitter_us = std::numeric_limits<double>::infinity();
     const Interval known = widened(own, centre, steady, single);
     const Interval batch = widened(result.ci95, result.speedup, steady, at_max);
-    single_low = widened(own, centre, input.process_spread, single).low *
-                 believed(single, input.forgeable_us);
-    if (known.high < batch.low && first_call_surplus_us(singles, overheads, at_max, input) > 0) {
+    single_low = widened(own, centre, doubtful, single).low * believed(single, input.forgeable_us);
+    if (known.high < batch.low &&
+        first_call_surplus_us(singles, overheads, at_max, steady.turn_us, input.seed + 3) > 0) {
       sample = single;
       result.speedup = centre;
       result.ci95 = own;

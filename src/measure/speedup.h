@@ -26,10 +26,12 @@
 //
 // Luck of a process. The same code in two processes differs by a little, however many pairs are
 // taken: in proportion, by where its memory lies above all, and by some microseconds a turn, by how
-// warm its CPU is when it is let go. Turns that vary by more than those of a GPU do are the CPU's
-// work, and a CPU that is slower than another one stays so for seconds: what they vary by is luck,
-// too. How much was measured by racing references against themselves; the interval is widened by it
-// as by a second, independent error.
+// warm its CPU is when it is let go. On a GPU both turns of a pair run on one CPU, drawn anew for
+// each pair, so that the CPU's part cancels, or shows as noise of the pairs. Where they cannot be
+// bound to one, turns that vary by more than those of a GPU do are the CPU's work, and a CPU that
+// is slower than another one stays so for seconds: what they vary by is luck, too. How much was
+// measured by racing references against themselves; the interval is widened by it as by a second,
+// independent error.
 //
 // c0 is an estimate too: the bootstrap draws the stub turns again in each replicate, so that its
 // uncertainty is in the interval. It is never taken larger than the shortest wall of its side.
@@ -76,6 +78,8 @@ struct Solo {
 struct ProcessSpread {
   double log_speedup = 0;  ///< of the logarithm of its speedup over itself
   double turn_us = 0;      ///< of a turn's wall, whatever its length
+  /// What is allowed for against a claim that single calls are to bear out, if it is more.
+  double doubt_us = 0;
   /// Walls of one process with a larger standard deviation than this: the excess, if it is more
   /// than turn_us, takes its place.
   double usual_jitter_us = std::numeric_limits<double>::infinity();
@@ -83,6 +87,9 @@ struct ProcessSpread {
 /// Of references against themselves, each in a process of its own (docs/performance.md).
 inline constexpr ProcessSpread kCpuProcessSpread{.log_speedup = 0.02};
 inline constexpr ProcessSpread kGpuProcessSpread{
+    .log_speedup = 0.002, .turn_us = 10, .doubt_us = 15};
+/// The same where each side has had a CPU of its own.
+inline constexpr ProcessSpread kUnboundGpuProcessSpread{
     .log_speedup = 0.002, .turn_us = 15, .usual_jitter_us = 100};
 
 struct SpeedupInput {

@@ -49,6 +49,21 @@ TEST(BoundWorkers, AreBoundWhileTheyAreStopped) {
   EXPECT_EQ(cpus(worker).size(), 1u);
 }
 
+TEST(BoundWorkers, AreFoundOutWhenTheyStray) {
+  if (cpus_of(0).size() < 2) GTEST_SKIP() << "there is one CPU";
+  sandbox::Launcher launcher(sandbox::Mode::automatic);
+  auto worker = sleeper(launcher);
+  EXPECT_FALSE(worker.stays_bound());
+  worker.bind_cpu(0);
+  worker.bind_cpu(1);
+  EXPECT_TRUE(worker.stays_bound());
+  ASSERT_TRUE(bind_to_cpus(worker.process().program_pid().value(), cpus_of(0)));
+  worker.bind_cpu(0);
+  EXPECT_FALSE(worker.stays_bound());
+  worker.bind_cpu(0);
+  EXPECT_FALSE(worker.stays_bound());
+}
+
 TEST(BoundWorkers, KeepToTheCpusThatTheyHadBefore) {
   sandbox::Launcher launcher(sandbox::Mode::automatic);
   auto worker = sleeper(launcher, 1);

@@ -253,8 +253,11 @@ void Worker::bind_cpu(CpuChoice choice) {
   if (!program) return;  // its next answer says so
   if (cpus_.empty()) cpus_ = cpus_of(*program);
   if (cpus_.empty()) return;
+  if (bound_ && cpus_of(*program) != std::vector<int>{*bound_}) strayed_ = true;
   const std::span<const int> all(cpus_);
-  (void)bind_to_cpus(*program, choice ? all.subspan(*choice % all.size(), 1) : all);
+  const auto chosen = choice ? all.subspan(*choice % all.size(), 1) : all;
+  const bool done = bind_to_cpus(*program, chosen);
+  bound_ = choice && done ? std::optional(chosen.front()) : std::nullopt;
 }
 
 std::expected<void, Fault> Worker::prepare(milliseconds limit,

@@ -78,6 +78,8 @@ class Worker {
   /// share one by the same choice. Threads that it starts while it is bound are bound with it, so
   /// it should have made its first call before.
   void bind_cpu(CpuChoice choice);
+  /// Has it been bound, and been found where it was bound each time since?
+  bool stays_bound() const { return bound_.has_value() && !strayed_; }
   /// Between turns, untimed. A torch worker then makes a call on what `rehearse`, a slot, has from
   /// earlier; nobody looks at what comes out.
   std::expected<void, Fault> prepare(milliseconds limit,
@@ -124,7 +126,9 @@ class Worker {
   FileDescriptor socket_;
   std::unique_ptr<cpu::SharedMemory> control_;
   std::uint32_t sequence_ = 0;
-  std::vector<int> cpus_;  // that it had before it was bound; empty: it never was
+  std::vector<int> cpus_;     // that it had before it was bound; empty: it never was
+  std::optional<int> bound_;  // to this one of them
+  bool strayed_ = false;
   bool in_turns_ = false;
 };
 
