@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn(kb::judge::draw_cpu(*device)));
+    must(reference->prepare_turn(reference->draw_cpu()));
     reference->arm_turn(calls);
     steps.add("reference's turn: alone", must(reference->turn()).wall_us);
   }
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn(kb::judge::draw_cpu(*device)));
+    must(reference->prepare_turn(reference->draw_cpu()));
     reference->arm_turn(calls);
     steps.add("reference's turn: alone, after expect", must(reference->turn()).wall_us);
   }
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
     must(reference->expect(calls));
-    must(reference->prepare_turn(kb::judge::draw_cpu(*device)));
+    must(reference->prepare_turn(reference->draw_cpu()));
     reference->arm_turn(calls);
     steps.add("reference's turn: beside a loaded candidate", must(reference->turn()).wall_us);
   }
@@ -163,14 +163,13 @@ int main(int argc, char** argv) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     steps.time("draw", [&] { return draw(calls); });
     steps.time("expect", [&] { return must(reference->expect(calls)); });
-    steps.time("prepare the reference",
-               [&] { return must(reference->prepare_turn(kb::judge::draw_cpu(*device))); });
+    const auto cpu = reference->draw_cpu();
+    steps.time("prepare the reference", [&] { return must(reference->prepare_turn(cpu)); });
     steps.time("arm the reference", [&] { return reference->arm_turn(calls); });
     steps.add(
         "reference's turn: in a pair, first",
         steps.time("reference's turn, whole", [&] { return must(reference->turn()); }).wall_us);
-    steps.time("prepare the candidate",
-               [&] { return must(contestant.prepare_turn(true, kb::judge::draw_cpu(*device))); });
+    steps.time("prepare the candidate", [&] { return must(contestant.prepare_turn(true, cpu)); });
     steps.time("arm the candidate", [&] { return contestant.arm_turn(calls); });
     steps.add(
         "candidate's turn: in a pair, second",
@@ -186,7 +185,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < rounds; ++i) {
     const auto calls = judge::random_calls(calls_per_turn, slots);
     draw(calls);
-    must(reference->prepare_turn(kb::judge::draw_cpu(*device)));
+    must(reference->prepare_turn(reference->draw_cpu()));
     reference->arm_turn(calls);
     steps.add("reference's turn: alone again", must(reference->turn()).wall_us);
   }

@@ -131,12 +131,12 @@ void add_judging_options(CLI::App& app, JudgingFlags& flags) {
                  "worker times itself: event and do_bench (a GPU's events), host (its own clock)")
       ->check(CLI::IsMember({"sealed", "event", "do_bench", "host"}))
       ->capture_default_str();
-  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 30 to 45")
+  app.add_option("--pairs", flags.pairs, "timed pairs of turns; default by the size, 10 to 45")
       ->check(CLI::Range(1, 100000));
   app.add_option(
          "--calls", flags.calls,
          "calls of a turn, as far as there is memory for them; default by the time of one, 1 "
-         "to 16 on a CPU and 128 on a GPU")
+         "to 16 on a CPU and 256 on a GPU")
       ->check(CLI::Range(1, static_cast<int>(worker::kMaxCalls)));
   app.add_option("--excessive-speedup", flags.excessive_speedup, "flag a larger speedup for review")
       ->check(positive)

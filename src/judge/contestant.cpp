@@ -181,7 +181,7 @@ std::expected<void, Failure> Contestant::load() {
   return {};
 }
 
-std::expected<void, Failure> Contestant::prepare_turn(bool timed, worker::CpuChoice cpu) {
+std::expected<void, Failure> Contestant::prepare_turn(bool timed, std::optional<int> cpu) {
   worker_.bind_cpu(cpu);
   // A native worker has nothing to prepare: not waking it leaves it no untimed moment.
   if (native()) return {};

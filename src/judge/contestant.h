@@ -56,7 +56,7 @@ class Contestant {
   /// Buffers restored, outputs of the last turn forgotten, and, for a `timed` turn, a call
   /// rehearsed as the reference does; on that CPU, as the turn. Frozen afterwards. Comes before a
   /// turn is armed.
-  std::expected<void, Failure> prepare_turn(bool timed, worker::CpuChoice cpu);
+  std::expected<void, Failure> prepare_turn(bool timed, std::optional<int> cpu);
   /// Copies the masters of the calls' slots into the candidate's slots, and poisons its output
   /// slots.
   void fill(std::span<const worker::Call> calls);

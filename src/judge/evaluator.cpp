@@ -206,7 +206,7 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
   std::vector<measure::StubTurn> turns;
   for (int i = 0; i < num_stub_turns(*device) + 2; ++i)
     for (const int count : {1, static_cast<int>(worker::kMaxCalls)}) {
-      worker.bind_cpu(draw_cpu(*device));
+      worker.bind_cpu(reference->draw_cpu());
       if (auto prepared = worker.prepare(kLimit); !prepared) return prepared;
       arm_turn(worker, *device, random_calls(count, 1), false);
       auto timed = closed_turn(worker, *device, kLimit);

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "judge/cpu_draw.h"
 #include "judge/device.h"
 #include "judge/options.h"
 #include "judge/result.h"
 #include "judge/turn.h"
 #include "measure/speedup.h"
 #include "problem/problem.h"
+#include "worker/cpus.h"
 #include "worker/layout.h"
 #include "worker/worker.h"
 
@@ -77,7 +79,7 @@ class Reference {
   void pause() { worker_.pause(); }
   /// A timed turn takes three steps; frozen after each. arm_turn() returns how often something that
   /// is not ours ran on the device, as judge::arm_turn does.
-  std::expected<void, worker::Fault> prepare_turn(worker::CpuChoice cpu);
+  std::expected<void, worker::Fault> prepare_turn(std::optional<int> cpu);
   int arm_turn(std::span<const worker::Call> calls);
   std::expected<worker::Turn, worker::Fault> turn();
   /// Are torch workers to rehearse a call before a turn? Some milliseconds lie between two turns of
@@ -85,8 +87,11 @@ class Reference {
   /// would come 0.1 ms late, and not by the same in two processes. Not on a CPU, whose caches are
   /// flushed; nor where calls are long, or leave other inputs behind than they found.
   bool rehearses() const;
-  /// Do its timed turns run on the CPUs that they are given?
-  bool stays_bound() const { return timed_.stays_bound(); }
+  /// The CPU for both turns of a pair, or for a turn alone: see CpuDraw. None where the CPU is the
+  /// device.
+  std::optional<int> draw_cpu() { return cpus_.draw(secret_seed()); }
+  /// As Worker::stays_bound(), of the worker that is timed.
+  bool stays_bound() { return timed_.stays_bound(); }
   /// How many turns of its own, taken before there was a candidate, were disturbed.
   int disturbances() const { return disturbances_; }
   /// The same of turns alone that were taken since, beside a candidate or its remains; counted from
@@ -122,7 +127,8 @@ class Reference {
         timed_(std::move(timed)),
         problem_(std::move(problem)),
         options_(options),
-        device_(device) {}
+        device_(device),
+        cpus_(device.ends_turns() ? worker::cpus_of(0) : std::vector<int>()) {}
 
   std::expected<void, worker::Fault> load_problem();
   std::expected<void, worker::Fault> attach(unsigned slots);
@@ -147,6 +153,7 @@ class Reference {
   problem::Problem problem_;
   Options options_;
   Device& device_;
+  CpuDraw cpus_;
   worker::ProblemSpec spec_;
   worker::Layout layout_;
   std::unique_ptr<Memory> data_;

@@ -259,7 +259,8 @@ std::expected<Session::Warm, Failure> Session::warm_up(const measure::TurnPlan& 
     const auto calls = random_calls(plan.max_calls, slots);
     if (round == 0)
       if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
-    const auto cpu = draw_cpu(device_);
+    // What a turn of many calls starts, threads say, is not to be bound for ever.
+    const auto cpu = round > 0 ? reference_.draw_cpu() : std::nullopt;
     if (auto prepared = our(reference_.prepare_turn(cpu)); !prepared)
       return std::unexpected(prepared.error());
     reference_.arm_turn(calls);
@@ -284,7 +285,7 @@ std::expected<measure::Pair, Failure> Session::pair(std::span<const Call> calls,
   if (auto drawn = draw_many(calls); !drawn) return std::unexpected(drawn.error());
   reference_.pause();
   measure::Pair pair{static_cast<int>(calls.size()), 0, 0};
-  const auto cpu = draw_cpu(device_);
+  const auto cpu = reference_.draw_cpu();
   for (const bool candidate_turn : {candidate_first, !candidate_first}) {
     // Each side right before its own turn: who is prepared last would be the warmer one.
     auto prepared =

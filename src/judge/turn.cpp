@@ -3,8 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "judge/device.h"
-
 namespace kb::judge {
 namespace {
 
@@ -12,10 +10,6 @@ constexpr int kAttempts = 2;
 constexpr std::chrono::milliseconds kRest{20};
 
 }  // namespace
-
-worker::CpuChoice draw_cpu(const Device& device) {
-  return device.ends_turns() ? worker::CpuChoice(secret_seed()) : std::nullopt;
-}
 
 int arm_turn(worker::Worker& worker, Device& device, std::span<const worker::Call> calls,
              bool reseed, const std::function<void()>& fill) {

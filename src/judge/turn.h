@@ -10,12 +10,6 @@
 
 namespace kb::judge {
 
-/// The CPU for both turns of a pair, or for a turn alone; none where the CPU is the device. How
-/// warm a CPU is makes a turn on a GPU longer or shorter by 40 µs and more, for seconds. Where each
-/// side has a CPU of its own that is an error which no number of pairs shows; on one that both
-/// share it cancels, and over many what is left of it is seen as noise.
-worker::CpuChoice draw_cpu(const Device& device);
-
 /// Makes a turn of a stopped worker ready: calls `fill`, which enqueues the writing of what the
 /// worker is to see, flushes the caches, and rings. The device is watched from before the first of
 /// these until nothing but the thaw is left to do, so that work which the worker has queued, and

@@ -32,6 +32,11 @@ TurnPlan with_at_most(TurnPlan plan, double calls) {
   return plan;
 }
 
+// Where nothing is known of what turns vary by.
+int singles_of(int pairs) {
+  return std::max(pairs * 2 / 3, std::min(pairs, kSingles));
+}
+
 // After how many pairs the median of their ratios is known to kMedianKnownTo: its standard
 // deviation is sqrt(pi / 2) of the mean's, and a ratio has the jitter of two turns.
 double pairs_needed(double turn_us, double jitter_us) {
@@ -288,10 +293,10 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
   const double affordable = budget_ms / std::max(cost_ms, 1e-3);
   if (forced_pairs > 0) {
     plan.pairs = plan.most_pairs = forced_pairs;
-    plan.singles = std::max(forced_pairs * 2 / 3, std::min(forced_pairs, kSingles));
+    plan.singles = singles_of(forced_pairs);
     return plan;
   }
-  const bool short_call = call_us < kShortCallUs;
+  const bool short_call = call_us < kShortCallUs, steady = std::isfinite(limits.jitter_us);
   plan.singles = short_call ? kSinglesOfShortCalls : kSingles;
   // A slow call's wall is the call, a small one's is more of jitter.
   plan.most_pairs = call_us >= kLongCallUs ? kFewestPairs : kPairs;
@@ -302,6 +307,7 @@ TurnPlan plan_turns(double call_us, std::size_t slot_bytes, double pair_ms, doub
       std::clamp(std::ceil(pairs_needed(call_us * plan.max_calls, limits.jitter_us)), fewest, most);
   plan.pairs = static_cast<int>(
       std::clamp(affordable, std::min(needed, static_cast<double>(plan.most_pairs)), needed));
+  if (!steady) plan.singles = singles_of(plan.pairs);
   return plan;
 }
 
@@ -323,7 +329,7 @@ TurnPlan lengthened(TurnPlan plan, double call_us, double candidate_us, double l
   int fewest = plan.pairs;
   if (calls >= plan.max_calls + 1) {
     plan.max_calls = static_cast<int>(calls);
-    fewest = std::min(fewest, kFewestPairs);
+    fewest = std::min(fewest, std::max(kFewestPairs, kFewestTurns - plan.single_pairs()));
   }
   const double needed =
       std::clamp<double>(std::ceil(pairs_needed(candidate_us * plan.max_calls, kGpuJitterUs)),

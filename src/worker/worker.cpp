@@ -247,17 +247,19 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-void Worker::bind_cpu(CpuChoice choice) {
-  if (!choice && cpus_.empty()) return;
+void Worker::bind_cpu(std::optional<int> cpu) {
+  if (!cpu && !bound_) return;
   const auto program = process_->program_pid();
   if (!program) return;  // its next answer says so
-  if (cpus_.empty()) cpus_ = cpus_of(*program);
-  if (cpus_.empty()) return;
   if (bound_ && cpus_of(*program) != std::vector<int>{*bound_}) strayed_ = true;
-  const std::span<const int> all(cpus_);
-  const auto chosen = choice ? all.subspan(*choice % all.size(), 1) : all;
-  const bool done = bind_to_cpus(*program, chosen);
-  bound_ = choice && done ? std::optional(chosen.front()) : std::nullopt;
+  const auto cpus = cpu ? std::vector<int>{*cpu} : cpus_of(0);
+  if (!bind_to_cpus(*program, cpus)) strayed_ = true;
+  bound_ = cpu;
+}
+
+bool Worker::stays_bound() {
+  const auto program = process_->program_pid();
+  return program && bound_ && !strayed_ && cpus_of(*program) == std::vector<int>{*bound_};
 }
 
 std::expected<void, Fault> Worker::prepare(milliseconds limit,
@@ -284,6 +286,7 @@ std::expected<Turn, Fault> Worker::run(milliseconds limit, const Closing& closin
 }
 
 std::expected<void, Fault> Worker::leave_turns(milliseconds limit) {
+  bind_cpu(std::nullopt);
   ring(Command::leave);
   auto turn = answer(limit, false);
   if (!turn) return std::unexpected(turn.error());

@@ -40,9 +40,6 @@ struct Call {
   std::uint64_t call_seed = 0;
 };
 
-/// Which of its CPUs a worker's main thread is to run on: this modulo their number. None: any.
-using CpuChoice = std::optional<std::uint64_t>;
-
 struct Turn {
   double done_us = 0;  ///< from the thaw until `done` was seen; explains, is never credited
   double wall_us = 0;  ///< from just before the thaw until the turn was over: see Closing
@@ -74,12 +71,13 @@ class Worker {
   /// Enters turn mode and freezes. `fields` are added to the request.
   std::expected<void, Fault> enter_turns(milliseconds limit, bool with_lock,
                                          nlohmann::json fields = nlohmann::json::object());
-  /// Before a turn is prepared or armed. Workers that had the same CPUs when they were bound first
-  /// share one by the same choice. Threads that it starts while it is bound are bound with it, so
-  /// it should have made its first call before.
-  void bind_cpu(CpuChoice choice);
-  /// Has it been bound, and been found where it was bound each time since?
-  bool stays_bound() const { return bound_.has_value() && !strayed_; }
+  /// Before a turn is prepared or armed: its main thread runs on that CPU from here on; none: on
+  /// all that this process has. Threads that it starts while it is bound are bound with it, so it
+  /// should have started what it needs before.
+  void bind_cpu(std::optional<int> cpu);
+  /// Has its main thread been found where it was bound each time that was looked at, now for the
+  /// last time? False while it is not bound. (What other threads of it do is not looked at.)
+  bool stays_bound();
   /// Between turns, untimed. A torch worker then makes a call on what `rehearse`, a slot, has from
   /// earlier; nobody looks at what comes out.
   std::expected<void, Fault> prepare(milliseconds limit,
@@ -126,8 +124,7 @@ class Worker {
   FileDescriptor socket_;
   std::unique_ptr<cpu::SharedMemory> control_;
   std::uint32_t sequence_ = 0;
-  std::vector<int> cpus_;     // that it had before it was bound; empty: it never was
-  std::optional<int> bound_;  // to this one of them
+  std::optional<int> bound_;  // to this CPU
   bool strayed_ = false;
   bool in_turns_ = false;
 };
