@@ -1,7 +1,6 @@
 #include "judge/reference.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,10 +62,7 @@ double public_tolerance(const std::string& precision) {
 
 unsigned thread_count(const Options& options) {
   if (options.threads > 0) return options.threads;
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
-  return 1;
+  return static_cast<unsigned>(std::max(cpu::cpus_of(0).size(), std::size_t{1}));
 }
 
 std::vector<Call> random_calls(int count, unsigned slots) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cpu/affinity.h"
 #include "judge/cpu_draw.h"
 #include "judge/device.h"
 #include "judge/options.h"
@@ -21,7 +22,6 @@
 #include "judge/turn.h"
 #include "measure/speedup.h"
 #include "problem/problem.h"
-#include "worker/cpus.h"
 #include "worker/layout.h"
 #include "worker/worker.h"
 
@@ -128,7 +128,7 @@ class Reference {
         problem_(std::move(problem)),
         options_(options),
         device_(device),
-        cpus_(device.ends_turns() ? worker::cpus_of(0) : std::vector<int>()) {}
+        cpus_(device.ends_turns() ? cpu::cpus_of(0) : std::vector<int>()) {}
 
   std::expected<void, worker::Fault> load_problem();
   std::expected<void, worker::Fault> attach(unsigned slots);

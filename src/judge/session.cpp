@@ -340,12 +340,11 @@ std::expected<void, Failure> Session::timing(const std::vector<measure::StubTurn
   // A much faster candidate than the reference has short turns: they get more calls. Not always
   // enough at once: the first call of a turn is longer than the others.
   for (int i = 0; i < kLengthenings && warm->may_batch; ++i) {
-    auto longer = measure::lengthened(plan, reference_.call_us(), call_us(),
-                                      measure::kLeastGpuTurnUs, options_.timing_budget_ms);
-    if (options_.pairs > 0) longer.pairs = options_.pairs;
-    const bool as_long = longer.max_calls == plan.max_calls;
-    plan = longer;
-    if (as_long) break;
+    const int calls = plan.max_calls;
+    plan = measure::lengthened(plan, reference_.call_us(), call_us(), measure::kLeastGpuTurnUs,
+                               options_.timing_budget_ms);
+    if (options_.pairs > 0) plan.pairs = options_.pairs;
+    if (plan.max_calls == calls) break;
     warm = warm_up(plan);
     if (!warm) return std::unexpected(warm.error());
   }

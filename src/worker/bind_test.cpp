@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <sched.h>
 
-#include "worker/cpus.h"
+#include "device/cpu/affinity.h"
 #include "worker/worker.h"
 
 namespace kb::worker {
 namespace {
 
+using cpu::bind_to_cpus;
+using cpu::cpus_of;
 using testing::ElementsAre;
 
 class BoundWorkers : public testing::Test {

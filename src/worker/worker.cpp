@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "device/cpu/affinity.h"
 #include "worker/channel.h"
-#include "worker/cpus.h"
 
 namespace kb::worker {
 namespace {
@@ -247,19 +247,19 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
   return {};
 }
 
-void Worker::bind_cpu(std::optional<int> cpu) {
-  if (!cpu && !bound_) return;
+void Worker::bind_cpu(std::optional<int> to) {
+  if (!to && !bound_) return;
   const auto program = process_->program_pid();
   if (!program) return;  // its next answer says so
-  if (bound_ && cpus_of(*program) != std::vector<int>{*bound_}) strayed_ = true;
-  const auto cpus = cpu ? std::vector<int>{*cpu} : cpus_of(0);
-  if (!bind_to_cpus(*program, cpus)) strayed_ = true;
-  bound_ = cpu;
+  if (bound_ && cpu::cpus_of(*program) != std::vector<int>{*bound_}) strayed_ = true;
+  const auto cpus = to ? std::vector<int>{*to} : cpu::cpus_of(0);
+  if (!cpu::bind_to_cpus(*program, cpus)) strayed_ = true;
+  bound_ = to;
 }
 
 bool Worker::stays_bound() {
   const auto program = process_->program_pid();
-  return program && bound_ && !strayed_ && cpus_of(*program) == std::vector<int>{*bound_};
+  return program && bound_ && !strayed_ && cpu::cpus_of(*program) == std::vector<int>{*bound_};
 }
 
 std::expected<void, Fault> Worker::prepare(milliseconds limit,

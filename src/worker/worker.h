@@ -74,7 +74,7 @@ class Worker {
   /// Before a turn is prepared or armed: its main thread runs on that CPU from here on; none: on
   /// all that this process has. Threads that it starts while it is bound are bound with it, so it
   /// should have started what it needs before.
-  void bind_cpu(std::optional<int> cpu);
+  void bind_cpu(std::optional<int> to);
   /// Has its main thread been found where it was bound each time that was looked at, now for the
   /// last time? False while it is not bound. (What other threads of it do is not looked at.)
   bool stays_bound();

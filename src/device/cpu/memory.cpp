@@ -1,6 +1,5 @@
 #include "device/cpu/memory.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,10 +11,12 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "device/cpu/affinity.h"
 #include "device/random.h"
 
 namespace kb::cpu {
@@ -44,18 +45,6 @@ void for_each_piece(std::size_t bytes, ThreadPool& pool, const Body& body) {
     std::size_t offset = piece * kPieceBytes;
     body(offset, std::min(kPieceBytes, bytes - offset));
   });
-}
-
-/// The CPUs that this process may run on; empty when the system does not say.
-std::vector<int> allowed_cpus() {
-  std::vector<int> cpus;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 /// The first line of a file; empty when it cannot be read.
@@ -117,23 +106,17 @@ std::size_t private_cache_bytes(const std::vector<int>& cpus) {
 /// the scheduler decides, as it would anyhow.
 class OnCpu {
  public:
-  explicit OnCpu(int cpu) {
-    CPU_ZERO(&before_);
-    if (sched_getaffinity(0, sizeof before_, &before_) != 0) return;
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(static_cast<std::size_t>(cpu), &only);
-    moved_ = sched_setaffinity(0, sizeof only, &only) == 0;
-  }
+  explicit OnCpu(int cpu)
+      : before_(cpus_of(0)), moved_(!before_.empty() && bind_to_cpus(0, std::span(&cpu, 1))) {}
   ~OnCpu() {
-    if (moved_) sched_setaffinity(0, sizeof before_, &before_);
+    if (moved_) bind_to_cpus(0, before_);
   }
   OnCpu(const OnCpu&) = delete;
   OnCpu& operator=(const OnCpu&) = delete;
 
  private:
-  cpu_set_t before_;
-  bool moved_ = false;
+  std::vector<int> before_;
+  bool moved_;
 };
 
 /// Writes every byte with ordinary stores. Not memset, which from some size on stores past the
@@ -201,7 +184,7 @@ std::size_t last_level_cache_bytes() {
   int last = 0;
   std::size_t total = 0;
   std::set<std::string> seen;
-  for (int cpu : allowed_cpus()) {
+  for (int cpu : cpus_of(0)) {
     for (const Cache& cache : caches_of(cpu)) {
       if (cache.level < last) continue;
       if (cache.level > last) {
@@ -221,7 +204,7 @@ std::size_t last_level_cache_bytes() {
 // writes it there. Without the move a thread that wakes late would leave the whole buffer, and so
 // the sweep of its core's caches, to another core. A part is at least twice a core's private cache.
 CacheFlusher::CacheFlusher(std::size_t llc_bytes, ThreadPool& pool)
-    : buffer_(nullptr), bytes_(0), cpus_(allowed_cpus()), pool_(pool) {
+    : buffer_(nullptr), bytes_(0), cpus_(cpus_of(0)), pool_(pool) {
   if (cpus_.empty()) cpus_.assign(pool.size(), -1);
   std::size_t part = std::max(2 * llc_bytes / cpus_.size(), 2 * private_cache_bytes(cpus_));
   part_bytes_ = (part + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;

@@ -1,7 +1,6 @@
 #include "device/cpu/thread_pool.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -12,18 +11,15 @@
 #include <thread>
 #include <vector>
 
+#include "device/cpu/affinity.h"
+
 namespace kb::cpu {
 namespace {
 
-/// CPUs that this process may run on; a container or taskset may allow fewer than the machine has.
+/// How many CPUs this process may run on, or the machine has where that cannot be read.
 unsigned available_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  // Fails on machines of more than 1024 CPUs, whose mask is longer.
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0) {
-    return static_cast<unsigned>(CPU_COUNT(&allowed));
-  }
-  return std::max(1U, std::thread::hardware_concurrency());
+  const auto allowed = static_cast<unsigned>(cpus_of(0).size());
+  return allowed > 0 ? allowed : std::max(1U, std::thread::hardware_concurrency());
 }
 
 /// Blocks all signals of this thread while it lives. Threads started meanwhile inherit that, so

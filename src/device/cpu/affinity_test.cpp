@@ -1,4 +1,4 @@
-#include "worker/cpus.h"
+#include "device/cpu/affinity.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <span>
 #include <thread>
 
-namespace kb::worker {
+namespace kb::cpu {
 namespace {
 
 TEST(Cpus, OfAThreadAreAscendingAndOnesThatItMayUse) {
@@ -37,4 +37,4 @@ TEST(Cpus, OfNobodyAreNone) {
 }
 
 }  // namespace
-}  // namespace kb::worker
+}  // namespace kb::cpu
