@@ -206,8 +206,8 @@ std::expected<void, Fault> Evaluator::Impl::measure_native_overhead() {
   std::vector<measure::StubTurn> turns;
   for (int i = 0; i < num_stub_turns(*device) + 2; ++i)
     for (const int count : {1, static_cast<int>(worker::kMaxCalls)}) {
+      // As Contestant::prepare_turn does: bound, and not woken before the clock runs.
       worker.bind_cpu(reference->draw_cpu());
-      if (auto prepared = worker.prepare(kLimit); !prepared) return prepared;
       arm_turn(worker, *device, random_calls(count, 1), false);
       auto timed = closed_turn(worker, *device, kLimit);
       if (!timed) return std::unexpected(timed.error());
