@@ -1,7 +1,9 @@
 // What the evaluator's own machinery costs: starting workers, and an empty turn.
 //
 //   build/release/bench/turn_bench [--device cuda:0] [--rounds 200] [--python PATH]
-//   build/release/bench/turn_bench --pause 30    # ms from turn to turn, as where inputs are large
+//   build/release/bench/turn_bench --pause 30 --bound    # ms from turn to turn, as where inputs
+//   are
+//                     # large; each turn on a CPU that is drawn for it and kept awake, as on a GPU
 
 #include <fmt/format.h>
 
@@ -9,12 +11,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/judging.h"
+#include "device/cpu/affinity.h"
+#include "judge/cpu_draw.h"
 #include "judge/device.h"
 #include "judge/options.h"
 #include "judge/reference.h"
@@ -63,15 +68,23 @@ constexpr const char* kIdentity =
     "+ 1\n\n\n"
     "def get_inputs():\n    return [torch.rand(1024)]\n\n\ndef get_init_inputs():\n    return []\n";
 
+struct Rhythm {
+  int rounds;
+  std::chrono::milliseconds pause;
+  std::vector<int> cpus;  // to draw from; none: workers are not bound
+};
+
 void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device& device,
-                 int rounds, std::chrono::milliseconds rest) {
+                 const Rhythm& rhythm) {
+  kb::judge::CpuDraw cpus(rhythm.cpus);
+  std::mt19937_64 random(1);
   for (const bool flush : {false, true}) {
     std::vector<double> wall, done, stop, prepare, flushes;
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < rhythm.rounds; ++i) {
+      worker.bind_cpu(cpus.draw(random()));
       auto start = Clock::now();
       must(worker.prepare(10s));
       prepare.push_back(us_since(start));
-      std::this_thread::sleep_for(rest);
       start = Clock::now();
       if (flush) device.flush_caches();
       must(device.synchronize());
@@ -79,6 +92,7 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
       const kb::worker::Call call{0, 0};
       device.begin_watch();
       worker.arm(std::span(&call, 1), false);
+      std::this_thread::sleep_for(rhythm.pause);
       if (!device.end_watch()) fmt::print("the device is not idle\n");
       const auto turn = must(kb::judge::closed_turn(worker, device, 10s));
       wall.push_back(turn.wall_us);
@@ -98,10 +112,12 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
 
 int main(int argc, char** argv) {
   int rounds = 200, pause_ms = 0;
+  bool bound = false;
   std::string python, device_name = "cpu";
   CLI::App app{"What the evaluator's own machinery costs"};
   app.add_option("--rounds", rounds);
   app.add_option("--pause", pause_ms);
+  app.add_flag("--bound", bound);
   app.add_option("--python", python);
   app.add_option("--device", device_name);
   CLI11_PARSE(app, argc, argv);
@@ -111,7 +127,8 @@ int main(int argc, char** argv) {
   kb::Device& device = **opened;
   const std::string kind = kb::judge::kind_of_device(device_name);
   kb::sandbox::Launcher launcher(kb::sandbox::Mode::automatic);
-  const std::chrono::milliseconds pause(pause_ms);
+  const Rhythm rhythm{rounds, std::chrono::milliseconds(pause_ms),
+                      bound ? kb::cpu::cpus_of(0) : std::vector<int>()};
   fmt::print("{:<44} {:>10} {:>10} {:>10}\n", "microseconds", "p10", "p50", "p90");
   std::vector<double> starts;
   for (int i = 0; i < 20; ++i) {
@@ -156,7 +173,7 @@ int main(int argc, char** argv) {
   print("native worker: attach", {us_since(start)});
   must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
   must(native.enter_turns(10s, false));
-  empty_turns("native", native, device, rounds, pause);
+  empty_turns("native", native, device, rhythm);
 
   auto torch = must(pool.take());
   must(torch.await_hello(120s));
@@ -172,7 +189,7 @@ int main(int argc, char** argv) {
   must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
   const nlohmann::json output = {{"dtype", "float32"}, {"shape", spec.outputs.at(0).shape}};
   must(torch.enter_turns(10s, false, {{"stub", nlohmann::json::array({output})}}));
-  empty_turns("torch", torch, device, rounds, pause);
+  empty_turns("torch", torch, device, rhythm);
   // The same worker with a model in the place of the stub.
   must(torch.leave_turns(10s));
   request = kb::judge::load_request("load_candidate", options);
@@ -182,7 +199,7 @@ int main(int argc, char** argv) {
   request["extensions"] = nlohmann::json::array();
   must(torch.request(request, {}, 60s));
   must(torch.enter_turns(10s, false));
-  empty_turns("torch, x + 1", torch, device, rounds, pause);
+  empty_turns("torch, x + 1", torch, device, rhythm);
   fmt::print("stopped by {}\n", native.process().freezer_name());
   return 0;
 }

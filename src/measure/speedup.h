@@ -159,9 +159,9 @@ struct TurnLimits {
 };
 /// A CPU's doorbell jitters by some tens of microseconds a turn, and its calls in proportion.
 inline constexpr TurnLimits kCpuTurns{.turn_us = 4000, .calls = 16, .slot_bytes = 256u << 20};
-/// On a GPU walls of turns of 0.5 to 12 ms alike vary by 80 µs, of which 30 are the GPU's
-/// (docs/performance.md). So one long turn is worth many short ones: what is known of a call after
-/// n turns of K calls goes with K * sqrt(n), what they cost with K * n.
+/// On a GPU walls of turns of 0.5 to 12 ms alike vary by 30 to 40 µs where a CPU can be kept awake,
+/// by 80 to 170 where not (docs/performance.md). So one long turn is worth many short ones: what is
+/// known of a call after n turns of K calls goes with K * sqrt(n), what they cost with K * n.
 inline constexpr double kGpuJitterUs = 80;
 inline constexpr TurnLimits gpu_turns(std::size_t slot_bytes) {
   return {.turn_us = 10'000, .calls = 256, .slot_bytes = slot_bytes, .jitter_us = kGpuJitterUs};

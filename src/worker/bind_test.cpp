@@ -1,9 +1,15 @@
-// Where a worker's main thread runs, with a program that only sleeps in a worker's place.
+// Where a worker's main thread runs, with a program that only sleeps in a worker's place, and turns
+// of one that is bound, with a program that sleeps in a turn's.
 
 #include <gmock/gmock.h>
 #include <sched.h>
 
+#include <array>
+#include <memory>
+#include <optional>
+
 #include "device/cpu/affinity.h"
+#include "device/cpu/shared_memory.h"
 #include "worker/worker.h"
 
 namespace kb::worker {
@@ -75,6 +81,90 @@ TEST_F(BoundWorkers, ThatHaveEndedAreNot) {
   worker.process().kill();
   worker.bind_cpu(all[0]);
   EXPECT_FALSE(worker.stays_bound());
+}
+
+// Slot 0 of a call is how many milliseconds it takes, slot 1 whether the process ends then. It
+// wakes nobody.
+constexpr const char* kTurns = R"(
+import json, mmap, os, socket, struct, time
+s = socket.socket(fileno=3)
+def receive():
+    head, fds, _, _ = socket.recv_fds(s, 4, 8)
+    (size,) = struct.unpack("=I", head)
+    while size > 0: size -= len(s.recv(size))
+    return fds
+def send(body):
+    text = json.dumps(body).encode()
+    s.sendall(struct.pack("=I", len(text)) + text)
+send({"hello": "test"})
+page = mmap.mmap(receive()[0], 4096)
+send({"ok": True})
+receive()
+def word(at): return struct.unpack_from("=I", page, at)[0]
+seen = word(0)
+send({"ok": True})
+while True:
+    while word(0) == seen: time.sleep(0.0002)
+    seen = word(0)
+    time.sleep(word(256) / 1000)
+    if word(260): os._exit(3)
+    struct.pack_into("=I", page, 192, 0)
+    struct.pack_into("=I", page, 64, seen)
+)";
+
+class BoundTurns : public BoundWorkers {
+ protected:
+  void SetUp() override {
+    sandbox::Command command;
+    command.argv = {"/usr/bin/python3", "-ISc", kTurns};
+    auto started = Worker::start(launcher, std::move(command));
+    ASSERT_TRUE(started) << started.error().text;
+    worker.emplace(std::move(*started));
+    ASSERT_TRUE(worker->await_hello(kLong));
+    data = cpu::SharedMemory::create(4096, "data").value();
+    const auto attached = worker->attach({{"control_size", 4096}}, *data, nullptr, kLong);
+    ASSERT_TRUE(attached) << attached.error().text;
+    ASSERT_TRUE(worker->enter_turns(kLong, false));
+  }
+  std::expected<Turn, Fault> turn(std::uint32_t takes_ms, bool ends, milliseconds limit = kLong) {
+    worker->bind_cpu(all[++turns % all.size()]);
+    const std::array calls{Call{takes_ms, 0}, Call{ends, 0}};
+    worker->arm(calls, false);
+    return worker->run(limit);
+  }
+  static constexpr milliseconds kLong{60'000};
+  std::unique_ptr<Memory> data;
+  std::optional<Worker> worker;
+  std::size_t turns = 0;
+};
+
+TEST_F(BoundTurns, OfAnyLengthAreSeenToEnd) {
+  for (const std::uint32_t takes_ms : {0u, 5u, 150u, 0u}) {
+    const auto timed = turn(takes_ms, false);
+    ASSERT_TRUE(timed) << timed.error().text;
+    EXPECT_GE(timed->wall_us, 1000 * takes_ms);
+    EXPECT_TRUE(worker->stays_bound());
+  }
+}
+
+TEST_F(BoundTurns, InWhichTheProcessEndsSaySo) {
+  for (const std::uint32_t takes_ms : {1u, 100u}) {
+    const auto timed = turn(takes_ms, true);
+    ASSERT_FALSE(timed);
+    EXPECT_EQ(timed.error().kind, FaultKind::crashed);
+    TearDown();
+    SetUp();
+  }
+}
+
+TEST_F(BoundTurns, ThatTakeTooLongAreStopped) {
+  for (const int limit_ms : {20, 100}) {
+    const auto timed = turn(30'000, false, milliseconds(limit_ms));
+    ASSERT_FALSE(timed);
+    EXPECT_EQ(timed.error().kind, FaultKind::timeout);
+    TearDown();
+    SetUp();
+  }
 }
 
 }  // namespace
