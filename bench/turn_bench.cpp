@@ -75,7 +75,7 @@ struct Rhythm {
 };
 
 void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device& device,
-                 const Rhythm& rhythm) {
+                 const Rhythm& rhythm, bool rehearses) {
   kb::judge::CpuDraw cpus(rhythm.cpus);
   std::mt19937_64 random(1);
   for (const bool flush : {false, true}) {
@@ -83,7 +83,7 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
     for (int i = 0; i < rhythm.rounds; ++i) {
       worker.bind_cpu(cpus.draw(random()));
       auto start = Clock::now();
-      must(worker.prepare(10s));
+      if (rehearses) must(worker.prepare(10s));
       prepare.push_back(us_since(start));
       start = Clock::now();
       if (flush) device.flush_caches();
@@ -103,7 +103,7 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
     print(prefix + "empty turn", wall);
     print(prefix + "go to done", done);
     print(prefix + (device.ends_turns() ? "done to closed" : "done to stopped"), stop);
-    print(prefix + "prepare", prepare);
+    if (rehearses) print(prefix + "prepare", prepare);
     if (flush) print(fmt::format("flush of {} MiB", 2 * device.cache_bytes() >> 20), flushes);
   }
 }
@@ -111,13 +111,14 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
 }  // namespace
 
 int main(int argc, char** argv) {
-  int rounds = 200, pause_ms = 0;
+  int rounds = 200, pause_ms = 0, starts_of_torch = 5;
   bool bound = false;
   std::string python, device_name = "cpu";
   CLI::App app{"What the evaluator's own machinery costs"};
   app.add_option("--rounds", rounds);
   app.add_option("--pause", pause_ms);
   app.add_flag("--bound", bound);
+  app.add_option("--starts", starts_of_torch, "of torch workers, each followed by 6 s of rest");
   app.add_option("--python", python);
   app.add_option("--device", device_name);
   CLI11_PARSE(app, argc, argv);
@@ -145,7 +146,7 @@ int main(int argc, char** argv) {
   kb::worker::TorchPool pool(launcher,
                              {*environment, root / "python", 2, 8ull << 30, device.worker_needs()});
   std::vector<double> cold, pooled;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < starts_of_torch; ++i) {
     auto start = Clock::now();
     auto first = must(pool.take());
     must(first.await_hello(120s));
@@ -157,8 +158,10 @@ int main(int argc, char** argv) {
     must(second.await_hello(120s));
     pooled.push_back(us_since(start));
   }
-  print("torch worker, cold: start to hello", cold);
-  print("torch worker, from the pool", pooled);
+  if (starts_of_torch > 0) {
+    print("torch worker, cold: start to hello", cold);
+    print("torch worker, from the pool", pooled);
+  }
 
   kb::worker::ProblemSpec spec;
   spec.inputs = {{kb::TensorSpec{kb::DType::float32, {1024}}, nullptr}};
@@ -173,7 +176,7 @@ int main(int argc, char** argv) {
   print("native worker: attach", {us_since(start)});
   must(native.request({{"op", "load_native"}, {"stub", true}}, {}, 10s));
   must(native.enter_turns(10s, false));
-  empty_turns("native", native, device, rhythm);
+  empty_turns("native", native, device, rhythm, false);
 
   auto torch = must(pool.take());
   must(torch.await_hello(120s));
@@ -189,7 +192,7 @@ int main(int argc, char** argv) {
   must(torch.attach(kb::worker::to_json(layout, spec, kind), *torch_data, nullptr, 10s));
   const nlohmann::json output = {{"dtype", "float32"}, {"shape", spec.outputs.at(0).shape}};
   must(torch.enter_turns(10s, false, {{"stub", nlohmann::json::array({output})}}));
-  empty_turns("torch", torch, device, rhythm);
+  empty_turns("torch", torch, device, rhythm, true);
   // The same worker with a model in the place of the stub.
   must(torch.leave_turns(10s));
   request = kb::judge::load_request("load_candidate", options);
@@ -199,7 +202,7 @@ int main(int argc, char** argv) {
   request["extensions"] = nlohmann::json::array();
   must(torch.request(request, {}, 60s));
   must(torch.enter_turns(10s, false));
-  empty_turns("torch, x + 1", torch, device, rhythm);
+  empty_turns("torch, x + 1", torch, device, rhythm, true);
   fmt::print("stopped by {}\n", native.process().freezer_name());
   return 0;
 }

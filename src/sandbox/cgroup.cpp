@@ -11,9 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -143,11 +145,24 @@ std::map<std::string, Hierarchy> mounted_hierarchies() {
     if (type == "cgroup") {
       std::istringstream names(options);
       for (std::string name; std::getline(names, name, ',');) {
-        if (name == "freezer" || name == "memory" || name == "pids") note(name);
+        if (name == "freezer" || name == "memory" || name == "pids" || name == "cpu") note(name);
       }
     }
   }
   return found;
+}
+
+/// Of one group, of either version; infinite without a limit.
+double own_cpu_limit(const std::string& folder) {
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  double allowed_us = -1, of_us = 0;
+  std::ifstream version2(folder + "/cpu.max");
+  if (!(version2 >> allowed_us >> of_us)) {  // "max" is no number
+    if (!(std::ifstream(folder + "/cpu.cfs_quota_us") >> allowed_us) ||
+        !(std::ifstream(folder + "/cpu.cfs_period_us") >> of_us))
+      return unlimited;
+  }
+  return allowed_us >= 0 && of_us > 0 ? allowed_us / of_us : unlimited;
 }
 
 /// A new group in `folder`, locked; the path is empty when it cannot be made.
@@ -325,6 +340,24 @@ Cgroups Cgroups::find(FreezerChoice freezer) {
   if (!(have_2 && version2->limits_memory)) use_version1("memory");
   if (!(have_2 && version2->limits_processes)) use_version1("pids");
   return result;
+}
+
+std::optional<double> cpu_limit_of(std::string folder, const std::string& mount) {
+  double least = own_cpu_limit(folder);
+  while (folder.size() > mount.size()) {
+    folder = std::filesystem::path(folder).parent_path().string();
+    least = std::min(least, own_cpu_limit(folder));
+  }
+  return std::isfinite(least) ? std::optional(least) : std::nullopt;
+}
+
+std::optional<double> cpu_limit() {
+  std::optional<double> least;
+  for (const auto& [controller, at] : mounted_hierarchies())
+    if (controller.empty() || controller == "cpu")
+      if (const auto limit = cpu_limit_of(at.own, at.mount))
+        least = std::min(*limit, least.value_or(*limit));
+  return least;
 }
 
 std::unique_ptr<Cgroup> Cgroups::make(std::uint64_t memory_bytes,

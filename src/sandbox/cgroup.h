@@ -87,6 +87,12 @@ class Cgroups {
   std::vector<CgroupPlace> places_;
 };
 
+/// How many CPUs' time the processes of a group may use, by its own limit and by those of the
+/// groups above it up to `mount`; none: as much as there is. `folder` is `mount` or below it.
+std::optional<double> cpu_limit_of(std::string folder, const std::string& mount);
+/// The same of this process, the least of what all hierarchies say.
+std::optional<double> cpu_limit();
+
 /// Removes the groups in `folder` whose judge is dead, with the processes in them.
 void sweep_stale_cgroups(const std::string& folder);
 

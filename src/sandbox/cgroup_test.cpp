@@ -51,6 +51,35 @@ TEST(Cgroups, LimitAndRemove) {
   for (const std::string& folder : folders) EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+// Of folders that look like a hierarchy of each version.
+TEST(Cgroups, LimitCpusByTheLeastFromTheGroupUp) {
+  const std::filesystem::path mount = std::filesystem::path(testing::TempDir()) / "cpu_limits";
+  const auto own = mount / "outer/inner";
+  std::filesystem::create_directories(own);
+  const auto write = [&](const std::filesystem::path& file, const char* text) {
+    std::ofstream(mount / file) << text << '\n';
+  };
+  const auto limit = [&] { return cpu_limit_of(own, mount); };
+  EXPECT_EQ(limit(), std::nullopt);
+  write("outer/inner/cpu.max", "max 100000");
+  EXPECT_EQ(limit(), std::nullopt);
+  write("outer/cpu.max", "150000 100000");
+  EXPECT_EQ(limit(), 1.5);
+  write("outer/inner/cpu.max", "800000 100000");
+  EXPECT_EQ(limit(), 1.5);
+  write("outer/cpu.max", "nonsense");
+  EXPECT_EQ(limit(), 8);
+  std::filesystem::remove(own / "cpu.max");
+  write("outer/inner/cpu.cfs_quota_us", "-1");
+  write("outer/inner/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(limit(), std::nullopt);
+  write("cpu.cfs_quota_us", "50000");
+  write("cpu.cfs_period_us", "100000");
+  EXPECT_EQ(limit(), 0.5);
+  EXPECT_EQ(cpu_limit_of(mount, mount), 0.5);
+  std::filesystem::remove_all(mount);
+}
+
 // Other judges, such as the tests that run beside this one, sweep the same folder: what one of them
 // has locked, this sweep leaves to it.
 void sweep_until_gone(const std::string& folder, const std::string& stale) {

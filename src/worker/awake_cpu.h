@@ -6,33 +6,32 @@
 // CPU").
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <thread>
+#include <memory>
 
 namespace kb::worker {
 
+/// A thread of the lowest priority, which makes way for everything else.
 class AwakeCpu {
  public:
-  AwakeCpu();
+  /// Null where no thread can be had.
+  static std::unique_ptr<AwakeCpu> start();
+  /// Does not wait for the thread: on a busy CPU its turn to end may be seconds away.
   ~AwakeCpu();
   AwakeCpu(const AwakeCpu&) = delete;
   AwakeCpu& operator=(const AwakeCpu&) = delete;
 
-  /// A thread of the lowest priority, which makes way for everything else, spins on that CPU until
-  /// rest(), or for a second.
+  /// Spins on that CPU until rest(), or for a second.
   void keep(int cpu);
-  /// It stops, some 0.1 µs later: what runs in a control group of its own would share the CPU with
-  /// it.
-  void rest() { cpu_.store(kNone, std::memory_order_relaxed); }
+  /// Stops that some 0.1 µs later: with what runs in a control group of its own it would share the
+  /// CPU.
+  void rest();
 
  private:
-  static constexpr int kNone = -1, kEnd = -2;
-  void serve();
+  struct State;
+  explicit AwakeCpu(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  static void serve(State& state);
 
-  std::atomic<int> cpu_{kNone};
-  std::atomic<std::uint32_t> calls_{0};
-  std::thread thread_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace kb::worker

@@ -4,94 +4,79 @@
 #include <sched.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <string>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "device/cpu/affinity.h"
+#include "worker/spinners.h"
 
 namespace kb::worker {
 namespace {
 
 using namespace std::chrono_literals;
 
-// The thread that spins, as the kernel shows it: one of this process's, by its name.
-struct Spinner {
-  pid_t thread = 0;
-  char state = '?';
+class AwakeCpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(comes_true([] { return spinners().empty(); }));
+  }
 };
-std::optional<Spinner> spinner() {
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name, stat;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name != "awake-cpu") continue;
-    std::getline(std::ifstream(task.path() / "stat"), stat);
-    return Spinner{std::stoi(task.path().filename()), stat.at(stat.rfind(')') + 2)};
-  }
-  return std::nullopt;
-}
 
-bool comes_to(char state) {
-  for (int i = 0; i < 1000; ++i) {
-    if (const auto found = spinner(); found && found->state == state) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
-}
-
-TEST(AwakeCpu, SpinsThereAtTheLowestPriorityUntilItRests) {
-  AwakeCpu awake;
-  ASSERT_TRUE(comes_to('S'));
+TEST_F(AwakeCpuTest, SpinsThereAtTheLowestPriorityUntilItRests) {
+  const auto awake = AwakeCpu::start();
+  ASSERT_TRUE(awake);
+  ASSERT_TRUE(comes_true([] { return spinners().size() == 1; }));
+  const pid_t thread = spinners().front();
   for (const int cpu : cpu::cpus_of(0)) {
     std::jthread again([&](const std::stop_token& end) {  // a second could pass on a busy machine
       while (!end.stop_requested()) {
-        awake.keep(cpu);
+        awake->keep(cpu);
         std::this_thread::sleep_for(100ms);
       }
     });
-    const pid_t thread = spinner()->thread;
-    for (int i = 0; i < 1000 && cpu::cpus_of(thread) != std::vector<int>{cpu}; ++i)
-      std::this_thread::sleep_for(10ms);
-    EXPECT_EQ(cpu::cpus_of(thread), std::vector<int>{cpu});
+    EXPECT_TRUE(comes_true([&] { return cpu::cpus_of(thread) == std::vector<int>{cpu}; }));
     EXPECT_EQ(::sched_getscheduler(thread), SCHED_IDLE);
-    ASSERT_TRUE(comes_to('R'));
+    const auto before = ticks_of(thread);
+    EXPECT_TRUE(comes_true([&] { return ticks_of(thread) > before; }));
     again.request_stop();
     again.join();
-    awake.rest();
-    EXPECT_TRUE(comes_to('S'));
+    awake->rest();
+    EXPECT_TRUE(comes_true([&] { return sleeps(thread); }));
   }
 }
 
-TEST(AwakeCpu, RestsWhereItIsForgotten) {
-  AwakeCpu awake;
-  awake.keep(cpu::cpus_of(0).front());
-  EXPECT_TRUE(comes_to('R'));
-  EXPECT_TRUE(comes_to('S'));
+TEST_F(AwakeCpuTest, RestsWhereItIsForgotten) {
+  const auto awake = AwakeCpu::start();
+  awake->keep(cpu::cpus_of(0).front());
+  ASSERT_TRUE(comes_true([] { return spinners().size() == 1; }));
+  const pid_t thread = spinners().front();
+  EXPECT_TRUE(comes_true([&] { return !sleeps(thread); }));
+  EXPECT_TRUE(comes_true([&] { return sleeps(thread); }));
 }
 
-TEST(AwakeCpu, OutlastsACpuThatItMayNotUse) {
+TEST_F(AwakeCpuTest, OutlastsACpuThatItMayNotUse) {
+  const auto awake = AwakeCpu::start();
+  ASSERT_TRUE(comes_true([] { return spinners().size() == 1; }));
+  const pid_t thread = spinners().front();
+  awake->keep(CPU_SETSIZE - 1);
+  EXPECT_TRUE(comes_true([&] { return sleeps(thread); }));
+  EXPECT_EQ(cpu::cpus_of(thread), cpu::cpus_of(0));
   const int cpu = cpu::cpus_of(0).front();
-  AwakeCpu awake;
-  awake.keep(CPU_SETSIZE - 1);
-  ASSERT_TRUE(comes_to('S'));
-  awake.keep(cpu);
-  const auto is_there = [&] { return cpu::cpus_of(spinner()->thread) == std::vector<int>{cpu}; };
-  for (int i = 0; i < 1000 && !is_there(); ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(is_there());
+  awake->keep(cpu);
+  EXPECT_TRUE(comes_true([&] { return cpu::cpus_of(thread) == std::vector<int>{cpu}; }));
 }
 
-TEST(AwakeCpu, EndsAtAnyMoment) {
+TEST_F(AwakeCpuTest, EndsAtAnyMoment) {
   const int cpu = cpu::cpus_of(0).back();
-  for (int i = 0; i < 1000; ++i) {
-    AwakeCpu awake;
-    if (i % 4 > 0) awake.keep(cpu);
-    if (i % 4 > 1) awake.rest();
-    if (i % 4 > 2) awake.keep(cpu);
+  for (int i = 0; i < 200; ++i) {
+    const auto awake = AwakeCpu::start();
+    if (i % 4 > 0) awake->keep(cpu);
+    if (i % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(i % 3));
+    if (i % 4 > 1) awake->rest();
+    if (i % 4 > 2) awake->keep(cpu);
   }
-  EXPECT_FALSE(spinner());
+  EXPECT_TRUE(comes_true([] { return spinners().empty(); }));
 }
 
 }  // namespace

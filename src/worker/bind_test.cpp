@@ -10,6 +10,8 @@
 
 #include "device/cpu/affinity.h"
 #include "device/cpu/shared_memory.h"
+#include "worker/cpus.h"
+#include "worker/spinners.h"
 #include "worker/worker.h"
 
 namespace kb::worker {
@@ -145,6 +147,33 @@ TEST_F(BoundTurns, OfAnyLengthAreSeenToEnd) {
     EXPECT_GE(timed->wall_us, 1000 * takes_ms);
     EXPECT_TRUE(worker->stays_bound());
   }
+}
+
+TEST_F(BoundTurns, KeepTheirCpuAwakeAndTheJudgeOffItUntilTheyBegin) {
+  if (!may_spin()) GTEST_SKIP() << "there are too few CPUs";
+  for (const int cpu : {all.front(), all.back()}) {
+    worker->bind_cpu(cpu);
+    EXPECT_EQ(cpus_of(0), all);
+    const std::array calls{Call{300, 0}, Call{0, 0}};
+    worker->arm(calls, false);
+    auto others = all;
+    std::erase(others, cpu);
+    EXPECT_EQ(cpus_of(0), others);
+    ASSERT_TRUE(comes_true([] { return spinners().size() == 1; }));
+    const pid_t thread = spinners().front();
+    EXPECT_TRUE(comes_true([&] { return cpus_of(thread) == std::vector<int>{cpu}; }));
+    EXPECT_TRUE(comes_true([&] { return !sleeps(thread); }));
+    ASSERT_TRUE(worker->run(kLong));
+    EXPECT_EQ(cpus_of(0), all);
+    EXPECT_TRUE(comes_true([&] { return sleeps(thread); }));
+  }
+}
+
+TEST_F(BoundTurns, ThatAreNeverRunLeaveTheJudgeWhereItWas) {
+  worker->bind_cpu(all.front());
+  worker->arm(std::array{Call{0, 0}}, false);
+  worker.reset();
+  EXPECT_EQ(cpus_of(0), all);
 }
 
 TEST_F(BoundTurns, InWhichTheProcessEndsSaySo) {

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "device/cpu/affinity.h"
 #include "device/cpu/spin.h"
@@ -25,7 +26,8 @@ constexpr int kSocketInside = 3;
 constexpr std::int64_t kWatchIntervalNs = 50'000'000;
 // But the end of a bound worker's turn it awaits awake, where that is not so far that it would not
 // matter: asleep it sees it 40 to 80 µs late.
-constexpr milliseconds kPolled{50};
+constexpr milliseconds kPolled{200};
+constexpr std::chrono::microseconds kNotLetRun{50};
 constexpr int kPauses = 4;  // between two looks
 
 FaultKind kind_from_name(std::string_view name) {
@@ -50,15 +52,16 @@ Fault fault_of_reply(const nlohmann::json& body) {
   return fault;
 }
 
-bool may_spin() {
-  static const bool may = cpu::may_spin();
-  return may;
-}
-
-// Until the word is no longer `seen`, or the time has come.
-void poll(const std::atomic<std::uint32_t>& word, std::uint32_t seen, Clock::time_point until) {
-  while (word.load(std::memory_order_acquire) == seen && Clock::now() < until)
+// Awaits that the word is no longer `seen`, awake. False: in vain until then, or this thread has to
+// share its CPU, where one that sleeps would be let run sooner.
+bool poll(const std::atomic<std::uint32_t>& word, std::uint32_t seen, Clock::time_point until) {
+  for (auto last = Clock::now(); word.load(std::memory_order_acquire) == seen;) {
     for (int i = 0; i < kPauses; ++i) cpu::spin_pause();
+    const auto now = Clock::now();
+    if (now >= until || now - last > kNotLetRun) return false;
+    last = now;
+  }
+  return true;
 }
 
 bool says_ok(const nlohmann::json& body) {
@@ -223,6 +226,8 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
                                           const Closing& closing) {
   auto& bell = doorbell();
   const std::uint32_t sequence = sequence_;
+  const auto off = std::exchange(off_, nullptr);
+  bool polls = off && *off;
   if (awake_) awake_->rest();
   const auto start = Clock::now();
   if (!process_->thaw()) return std::unexpected(describe_unruly());
@@ -238,8 +243,8 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
           Fault{FaultKind::timeout, fmt::format("a call did not finish within {:.1f} s",
                                                 static_cast<double>(limit.count()) / 1000)});
     }
-    if (bound_ && Clock::now() - start < kPolled && may_spin())
-      poll(bell.done, done, std::min(deadline, start + kPolled));
+    if (polls)
+      polls = poll(bell.done, done, std::min(deadline, start + kPolled));
     else
       futex_wait(&bell.done, done, std::min<std::int64_t>(left, kWatchIntervalNs));
     if (bell.done.load(std::memory_order_acquire) == done && process_->wait(milliseconds(0)))
@@ -300,8 +305,9 @@ void Worker::arm(std::span<const Call> calls, bool reseed) {
   }
   ring(Command::run);
   if (!bound_ || !may_spin()) return;
-  if (!awake_) awake_ = std::make_unique<AwakeCpu>();
-  awake_->keep(*bound_);
+  off_ = std::make_unique<OffCpu>(*bound_);
+  if (!awake_) awake_ = AwakeCpu::start();
+  if (awake_) awake_->keep(*bound_);
 }
 
 std::expected<Turn, Fault> Worker::run(milliseconds limit, const Closing& closing) {

@@ -26,6 +26,7 @@
 #include "device/device.h"
 #include "sandbox/sandbox.h"
 #include "worker/awake_cpu.h"
+#include "worker/cpus.h"
 #include "worker/doorbell.h"
 #include "worker/fault.h"
 #include "worker/file_descriptor.h"
@@ -74,8 +75,8 @@ class Worker {
                                          nlohmann::json fields = nlohmann::json::object());
   /// Before a turn is prepared or armed: its main thread runs on that CPU from here on; none: on
   /// all that this process has. Threads that it starts while it is bound are bound with it, so it
-  /// should have started what it needs before. Where two CPUs can be had, the one is kept awake
-  /// from arm() to run(), and another waits for the turn's end, awake, for 50 ms.
+  /// should have started what it needs before. Where two CPUs can be had, that one is kept awake
+  /// from arm() to run(), and the calling thread, on another, awaits the turn's end awake.
   void bind_cpu(std::optional<int> to);
   /// Has its main thread been found where it was bound each time that was looked at, now for the
   /// last time? False while it is not bound. (What other threads of it do is not looked at.)
@@ -128,6 +129,7 @@ class Worker {
   std::uint32_t sequence_ = 0;
   std::optional<int> bound_;  // to this CPU
   std::unique_ptr<AwakeCpu> awake_;
+  std::unique_ptr<OffCpu> off_;  // from arm() to run(): this thread, from that CPU
   bool strayed_ = false;
   bool in_turns_ = false;
 };

@@ -36,19 +36,5 @@ TEST(Cpus, OfNobodyAreNone) {
   EXPECT_FALSE(bind_to_cpus(0, {}));
 }
 
-TEST(Cpus, HaveTheShareThatAControlGroupIsTold) {
-  EXPECT_EQ(parse_cpu_max("150000 100000\n"), 1.5);
-  for (const char* none : {"max 100000\n", "", "100000", "100000 0", "100000 -1"})
-    EXPECT_EQ(parse_cpu_max(none), std::nullopt) << none;
-}
-
-TEST(Cpus, OfWhichThereIsOneAreNotForSpinning) {
-  std::thread([] {
-    const auto cpus = cpus_of(0);
-    ASSERT_TRUE(bind_to_cpus(0, std::span(cpus).first(1)));
-    EXPECT_FALSE(may_spin());
-  }).join();
-}
-
 }  // namespace
 }  // namespace kb::cpu
