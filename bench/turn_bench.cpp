@@ -19,6 +19,7 @@
 
 #include "cli/judging.h"
 #include "device/cpu/affinity.h"
+#include "device/cpu/spin.h"
 #include "judge/cpu_draw.h"
 #include "judge/device.h"
 #include "judge/options.h"
@@ -92,7 +93,8 @@ void empty_turns(const std::string& kind, kb::worker::Worker& worker, kb::Device
       const kb::worker::Call call{0, 0};
       device.begin_watch();
       worker.arm(std::span(&call, 1), false);
-      std::this_thread::sleep_for(rhythm.pause);
+      // As the judge waits: awake.
+      for (const auto end = Clock::now() + rhythm.pause; Clock::now() < end;) kb::cpu::spin_pause();
       if (!device.end_watch()) fmt::print("the device is not idle\n");
       const auto turn = must(kb::judge::closed_turn(worker, device, 10s));
       wall.push_back(turn.wall_us);

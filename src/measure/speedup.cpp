@@ -152,7 +152,8 @@ Interval widened(const Interval& ci, double centre, const ProcessSpread& spread,
     // Of a normal distribution 80 % lie within 2.563 standard deviations.
     const double jitter_us =
         (quantile(call_us, 0.9) - quantile(call_us, 0.1)) / 2.563 * sample.calls;
-    const double luck_us = std::max(spread.turn_us, jitter_us - spread.usual_jitter_us);
+    const double luck_us =
+        std::max(spread.turn_us, spread.jitter_share * (jitter_us - spread.usual_jitter_us));
     // More than the whole turn is as good as nothing known.
     return std::min(luck_us / (median(call_us) * sample.calls), 1.0);
   };

@@ -80,14 +80,20 @@ struct ProcessSpread {
   double turn_us = 0;      ///< of a turn's wall, whatever its length
   /// What is allowed for against a claim that single calls are to bear out, if it is more.
   double doubt_us = 0;
-  /// Walls of one process with a larger standard deviation than this: the excess, if it is more
-  /// than turn_us, takes its place.
+  /// Walls of one process with a larger standard deviation than this: that share of the excess, if
+  /// it is more than turn_us, takes its place.
   double usual_jitter_us = std::numeric_limits<double>::infinity();
+  double jitter_share = 1;
 };
 /// Of references against themselves, each in a process of its own (docs/performance.md).
 inline constexpr ProcessSpread kCpuProcessSpread{.log_speedup = 0.02};
-inline constexpr ProcessSpread kGpuProcessSpread{
-    .log_speedup = 0.002, .turn_us = 10, .doubt_us = 15};
+/// (Walls that vary from turn to turn by more than the GPU's do are of calls that wait for their
+/// launches, as Python's of 10 µs; such a turn differs by a tenth of that from process to process.)
+inline constexpr ProcessSpread kGpuProcessSpread{.log_speedup = 0.002,
+                                                 .turn_us = 10,
+                                                 .doubt_us = 15,
+                                                 .usual_jitter_us = 100,
+                                                 .jitter_share = 0.1};
 /// The same where each side has had a CPU of its own.
 inline constexpr ProcessSpread kUnboundGpuProcessSpread{
     .log_speedup = 0.002, .turn_us = 15, .usual_jitter_us = 100};

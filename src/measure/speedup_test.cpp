@@ -110,6 +110,11 @@ TEST(Speedup, ItsIntervalKnowsTheLuckOfACpu) {
   const auto lucky = estimate_speedup(input);
   EXPECT_NEAR(std::log(lucky.ci95.high / lucky.speedup),
               std::hypot(std::log(steady.ci95.high / steady.speedup), 1.96 * 0.145), 0.02);
+  input.process_spread = {.turn_us = 0, .usual_jitter_us = 100, .jitter_share = 0.1};
+  const auto bound = estimate_speedup(input);
+  EXPECT_NEAR(std::log(bound.ci95.high / bound.speedup),
+              std::hypot(std::log(steady.ci95.high / steady.speedup), 1.96 * 0.0145), 0.002);
+  EXPECT_GT(bound.ci95.high, steady.ci95.high * 1.01);
 }
 
 // 75 us are more than a fifth of a turn of 300 us, and less than one of 400.
