@@ -172,8 +172,24 @@ TEST_F(BoundTurns, KeepTheirCpuAwakeAndTheJudgeOffItUntilTheyBegin) {
 TEST_F(BoundTurns, ThatAreNeverRunLeaveTheJudgeWhereItWas) {
   worker->bind_cpu(all.front());
   worker->arm(std::array{Call{0, 0}}, false);
+  worker->bind_cpu(all.back());
+  EXPECT_EQ(cpus_of(0), all);
+  worker->arm(std::array{Call{0, 0}}, false);
   worker.reset();
   EXPECT_EQ(cpus_of(0), all);
+}
+
+// As where something else ran on the device meanwhile.
+TEST_F(BoundTurns, MayBeArmedMoreThanOnce) {
+  worker->bind_cpu(all.front());
+  for (const int times : {2, 3}) {
+    for (int i = 0; i < times; ++i) {
+      worker->arm(std::array{Call{1, 0}, Call{0, 0}}, false);
+      if (may_spin()) EXPECT_EQ(cpus_of(0), std::vector(all.begin() + 1, all.end()));
+    }
+    ASSERT_TRUE(worker->run(kLong));
+    EXPECT_EQ(cpus_of(0), all);
+  }
 }
 
 TEST_F(BoundTurns, InWhichTheProcessEndsSaySo) {

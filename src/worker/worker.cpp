@@ -273,6 +273,7 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
 }
 
 void Worker::bind_cpu(std::optional<int> to) {
+  off_.reset();  // of a turn that was armed and not run
   if (!to && !bound_) return;
   const auto program = process_->program_pid();
   if (!program) return;  // its next answer says so
@@ -304,6 +305,7 @@ void Worker::arm(std::span<const Call> calls, bool reseed) {
     bell.call_seed[i] = calls[i].call_seed;
   }
   ring(Command::run);
+  off_.reset();  // of a turn that is armed again: first, lest this thread come back to too few CPUs
   if (!bound_ || !may_spin()) return;
   off_ = std::make_unique<OffCpu>(*bound_);
   if (!awake_) awake_ = AwakeCpu::start();
