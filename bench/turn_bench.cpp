@@ -1,9 +1,10 @@
 // What the evaluator's own machinery costs: starting workers, and an empty turn.
 //
 //   build/release/bench/turn_bench [--device cuda:0] [--rounds 200] [--python PATH]
-//   build/release/bench/turn_bench --pause 30 --bound    # ms from turn to turn, as where inputs
-//   are
-//                     # large; each turn on a CPU that is drawn for it and kept awake, as on a GPU
+//   build/release/bench/turn_bench --pause 5 --bound
+//
+// --pause: ms between a worker's stop and its turn, as where inputs are large. --bound: each turn
+// on a CPU that is drawn for it and kept awake, as a GPU's turns are.
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <chrono>
-#include <functional>
 #include <thread>
 #include <vector>
 

@@ -185,7 +185,9 @@ TEST_F(BoundTurns, MayBeArmedMoreThanOnce) {
   for (const int times : {2, 3}) {
     for (int i = 0; i < times; ++i) {
       worker->arm(std::array{Call{1, 0}, Call{0, 0}}, false);
-      if (may_spin()) EXPECT_EQ(cpus_of(0), std::vector(all.begin() + 1, all.end()));
+      if (may_spin()) {
+        EXPECT_EQ(cpus_of(0), std::vector(all.begin() + 1, all.end()));
+      }
     }
     ASSERT_TRUE(worker->run(kLong));
     EXPECT_EQ(cpus_of(0), all);

@@ -1,7 +1,5 @@
 #include "worker/cpus.h"
 
-#include <unistd.h>
-
 #include <limits>
 #include <string>
 
@@ -28,16 +26,6 @@ bool may_spin() {
   static const double share =
       sandbox::cpu_limit().value_or(std::numeric_limits<double>::infinity());
   return cpu::cpus_of(0).size() >= kFewestToSpin && share >= kLeastShareToSpin;
-}
-
-OffCpu::OffCpu(int cpu) : thread_(::gettid()), before_(cpu::cpus_of(0)) {
-  auto others = before_;
-  std::erase(others, cpu);
-  off_ = !others.empty() && cpu::bind_to_cpus(0, others);
-}
-
-OffCpu::~OffCpu() {
-  if (off_) cpu::bind_to_cpus(thread_, before_);
 }
 
 }  // namespace kb::worker

@@ -1,9 +1,5 @@
-// Which CPUs a worker may run on, and which its judge keeps off.
+// Which CPUs a worker may run on, and whether its judge may spin.
 #pragma once
-
-#include <sys/types.h>
-
-#include <vector>
 
 #include "sandbox/sandbox.h"
 
@@ -17,21 +13,5 @@ void restrict_cpus(sandbox::Command& command, unsigned threads);
 /// May threads of this process spin while they wait? Where it has one CPU, or a container's share
 /// of less than four, what spins takes the time of what is waited for.
 bool may_spin();
-
-/// Keeps the thread that makes it off one CPU as long as it lives: who is bound there cannot move.
-class OffCpu {
- public:
-  explicit OffCpu(int cpu);
-  ~OffCpu();
-  OffCpu(const OffCpu&) = delete;
-  OffCpu& operator=(const OffCpu&) = delete;
-  /// Is it off? Not where it may use no other CPU.
-  explicit operator bool() const { return off_; }
-
- private:
-  pid_t thread_;
-  std::vector<int> before_;
-  bool off_;
-};
 
 }  // namespace kb::worker

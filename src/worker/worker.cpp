@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
-#include "device/cpu/affinity.h"
 #include "device/cpu/spin.h"
 #include "worker/channel.h"
+#include "worker/cpus.h"
 
 namespace kb::worker {
 namespace {
@@ -226,8 +226,8 @@ std::expected<Turn, Fault> Worker::answer(milliseconds limit, bool freeze_after,
                                           const Closing& closing) {
   auto& bell = doorbell();
   const std::uint32_t sequence = sequence_;
-  const auto off = std::exchange(off_, nullptr);
-  bool polls = off && *off;
+  const auto elsewhere = std::exchange(elsewhere_, nullptr);
+  bool polls = elsewhere && *elsewhere;
   if (awake_) awake_->rest();
   const auto start = Clock::now();
   if (!process_->thaw()) return std::unexpected(describe_unruly());
@@ -273,7 +273,7 @@ std::expected<void, Fault> Worker::quiet_command(Command command, milliseconds l
 }
 
 void Worker::bind_cpu(std::optional<int> to) {
-  off_.reset();  // of a turn that was armed and not run
+  elsewhere_.reset();  // of a turn that was armed and not run
   if (!to && !bound_) return;
   const auto program = process_->program_pid();
   if (!program) return;  // its next answer says so
@@ -305,9 +305,11 @@ void Worker::arm(std::span<const Call> calls, bool reseed) {
     bell.call_seed[i] = calls[i].call_seed;
   }
   ring(Command::run);
-  off_.reset();  // of a turn that is armed again: first, lest this thread come back to too few CPUs
+  elsewhere_.reset();  // of a turn that is armed again: before this thread's CPUs are asked for
   if (!bound_ || !may_spin()) return;
-  off_ = std::make_unique<OffCpu>(*bound_);
+  auto others = cpu::cpus_of(0);
+  std::erase(others, *bound_);  // who is bound there cannot make way
+  elsewhere_ = std::make_unique<cpu::StayOn>(others);
   if (!awake_) awake_ = AwakeCpu::start();
   if (awake_) awake_->keep(*bound_);
 }

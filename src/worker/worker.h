@@ -22,11 +22,11 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/affinity.h"
 #include "device/cpu/shared_memory.h"
 #include "device/device.h"
 #include "sandbox/sandbox.h"
 #include "worker/awake_cpu.h"
-#include "worker/cpus.h"
 #include "worker/doorbell.h"
 #include "worker/fault.h"
 #include "worker/file_descriptor.h"
@@ -129,7 +129,7 @@ class Worker {
   std::uint32_t sequence_ = 0;
   std::optional<int> bound_;  // to this CPU
   std::unique_ptr<AwakeCpu> awake_;
-  std::unique_ptr<OffCpu> off_;  // from arm() to run(): this thread, from that CPU
+  std::unique_ptr<cpu::StayOn> elsewhere_;  // from arm() to run(): the thread that called it
   bool strayed_ = false;
   bool in_turns_ = false;
 };

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <thread>
+#include <vector>
 
 namespace kb::cpu {
 namespace {
@@ -34,6 +36,26 @@ TEST(Cpus, BindOneThreadAndThoseThatItStarts) {
 TEST(Cpus, OfNobodyAreNone) {
   EXPECT_TRUE(cpus_of(-1).empty());
   EXPECT_FALSE(bind_to_cpus(0, {}));
+}
+
+TEST(Cpus, AreStayedOnForAsLongAsItIsSaid) {
+  const auto all = cpus_of(0);
+  for (const int cpu : all) {
+    auto others = all;
+    std::erase(others, cpu);
+    const StayOn elsewhere(others);
+    EXPECT_EQ(static_cast<bool>(elsewhere), !others.empty());
+    EXPECT_EQ(cpus_of(0), others.empty() ? all : others);
+  }
+  EXPECT_EQ(cpus_of(0), all);
+}
+
+TEST(Cpus, AreStayedOnByTheThreadThatSaidSo) {
+  const auto all = cpus_of(0);
+  auto last = std::make_unique<StayOn>(std::span(all).last(1));
+  EXPECT_EQ(cpus_of(0), std::vector<int>{all.back()});
+  std::thread([&] { last.reset(); }).join();
+  EXPECT_EQ(cpus_of(0), all);
 }
 
 }  // namespace

@@ -102,23 +102,6 @@ std::size_t private_cache_bytes(const std::vector<int>& cpus) {
   return most == 0 ? kDefaultPrivateBytes : std::min(most, kMostCacheBytes);
 }
 
-/// Keeps the calling thread on one CPU while it lives. Does nothing where the system refuses: then
-/// the scheduler decides, as it would anyhow.
-class OnCpu {
- public:
-  explicit OnCpu(int cpu)
-      : before_(cpus_of(0)), moved_(!before_.empty() && bind_to_cpus(0, std::span(&cpu, 1))) {}
-  ~OnCpu() {
-    if (moved_) bind_to_cpus(0, before_);
-  }
-  OnCpu(const OnCpu&) = delete;
-  OnCpu& operator=(const OnCpu&) = delete;
-
- private:
-  std::vector<int> before_;
-  bool moved_;
-};
-
 /// Writes every byte with ordinary stores. Not memset, which from some size on stores past the
 /// caches and would leave in them what the flush is to drive out; the counter keeps the compiler
 /// from turning the loop into one, and the barrier from dropping stores that nobody reads.
@@ -227,8 +210,8 @@ CacheFlusher::~CacheFlusher() {
 
 void CacheFlusher::flush() {
   pool_.parallel_for(cpus_.size(), [this](std::size_t part, unsigned) {
-    std::optional<OnCpu> pinned;
-    if (cpus_[part] >= 0) pinned.emplace(cpus_[part]);
+    std::optional<StayOn> pinned;  // in vain where the system refuses: then its scheduler decides
+    if (cpus_[part] >= 0) pinned.emplace(std::span(&cpus_[part], 1));
     write_junk(buffer_ + part * part_bytes_, part_bytes_);
   });
 }
